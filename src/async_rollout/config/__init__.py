@@ -1,0 +1,1 @@
+"""Configuration: pydantic models, the one source of defaults, schema and docs. Imports no torch."""

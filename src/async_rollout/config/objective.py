@@ -1,0 +1,53 @@
+"""The loss, the advantages and the KL penalty (docs/design.md, section 6)."""
+
+from typing import Literal
+
+from async_rollout.config.block import Block, key
+
+
+class ObjectiveConfig(Block):
+    """One loss of section 6. `axis`: `decoupled` or `live`, by the sweep key `decoupled`."""
+
+    name: Literal["axis", "live", "behavior", "decoupled"] = key(
+        "axis", "which loss; `axis` leaves it to the sweep key `decoupled` (1: decoupled, 0: live)"
+    )
+    clip_low: float = key(0.2, "ε below 1: the ratio is clipped at 1 − ε", ge=0, le=1)
+    clip_high: float = key(
+        0.2, "ε above 1: the ratio is clipped at 1 + ε", env="CLIP_EPS", theirs="0.2", ge=0
+    )
+    dual_clip: float | None = key(
+        None, "c > 1: with a negative advantage the loss is at most −c·A (off when empty)", gt=1
+    )
+    proximal: Literal["recompute", "interpolate", "behavior"] = key(
+        "recompute", "where π_prox of the decoupled loss comes from"
+    )
+    weight: Literal["exact", "clamp", "mask", "omit"] = key(
+        "mask", "what becomes of w = π_prox/π_behav above `weight_limit`; `omit` drops w altogether"
+    )
+    weight_limit: float = key(5.0, "limit of `clamp` and `mask`", gt=0)
+    aggregation: Literal["token_mean", "seq_mean", "constant"] = key(
+        "token_mean", "mean over all action tokens of a minibatch, over sequences first, or sum ÷ constant"
+    )
+
+
+class AdvantageConfig(Block):
+    """How rewards become advantages, once per batch."""
+
+    name: Literal["group", "batch"] = key(
+        "group", "moments of the prompt's own samples, or of all trajectories in the batch"
+    )
+    epsilon: float = key(1e-4, "added to the standard deviation", gt=0)
+    truncated: Literal["train", "mask", "zero"] = key(
+        "train", "samples cut at max_new_tokens: as any other, out of the loss, or with reward 0"
+    )
+
+
+class KlConfig(Block):
+    """Penalty that holds the policy near a reference (k3's gradient is biased, see the docs)."""
+
+    coef: float = key(
+        0.0, "0 in every K sweep: pulling towards stale behaviour would confound K",
+        env="KL_COEF", theirs="0.02", ge=0,
+    )
+    reference: Literal["behavior", "initial"] = key("behavior", "the policy to stay near")
+    estimator: Literal["k3", "k2"] = key("k3", "Schulman's estimators")

@@ -1,0 +1,34 @@
+"""Who learns, and how."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from async_rollout.config.block import Block, key
+
+
+class OptimConfig(Block):
+    """AdamW."""
+
+    lr: float = key(1e-4, "learning rate", env="LR", theirs="5e-6", gt=0)
+    betas: tuple[Annotated[float, Field(ge=0, lt=1)], Annotated[float, Field(ge=0, lt=1)]] = key(
+        (0.9, 0.99), "decay of the moments"
+    )
+    weight_decay: float = key(0.0, "decoupled weight decay", ge=0)
+    warmup_updates: int = key(0, "updates of linear warm-up", unit="updates", ge=0)
+    grad_clip: float = key(1.0, "largest gradient norm", gt=0)
+
+
+class TrainConfig(Block):
+    """Length of a run and the trainer's resources."""
+
+    updates: int = key(100, "commits: policy versions to reach", unit="updates", ge=1)
+    devices: list[str] = key(
+        lambda: ["cpu"], "device of the trainer worker", env="TRAINER_DEVICES", theirs="cuda:1",
+        min_length=1, max_length=1,
+    )
+    microbatch_tokens: int = key(
+        16384, "tokens of one forward and backward, padding included", unit="tokens", ge=16
+    )
+    threads: int = key(1, "compute threads of the trainer worker", ge=1)
+    save_model: bool = key(False, "keep the final model in the cell's directory, Hugging Face format")

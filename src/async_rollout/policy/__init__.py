@@ -1,0 +1,1 @@
+"""What a language model can do: sample with log-probabilities, and score."""

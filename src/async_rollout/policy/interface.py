@@ -1,0 +1,101 @@
+"""The one interface between policies and everything else.
+
+A process builds its own policy (`build_policy` in registry.py) on its own device. Weights
+are changed in place through `parameters()`; whoever changes them tells the engine with
+`weights_changed`, so that a token's version is always that of the weights that sampled it.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+import torch
+
+from async_rollout.types import SampleId, SampleRequest, Trajectory
+
+
+@dataclass(frozen=True, slots=True)
+class ScoringBatch:
+    """Rows to score: prompts padded on the left, responses on the right, one width each."""
+
+    prompt_ids: np.ndarray  # (n, P) int64
+    prompt_mask: np.ndarray  # (n, P) bool, False on padding
+    response_ids: np.ndarray  # (n, L) int64
+    response_mask: np.ndarray  # (n, L) bool, False on padding
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """Per response token, float32, with gradient unless under no_grad; padding holds 0."""
+
+    logprobs: torch.Tensor  # (n, L) log softmax(logits / temperature) of the token
+    entropy: torch.Tensor  # (n, L) nats, detached
+
+
+@dataclass(frozen=True, slots=True)
+class Recompute:
+    """What an interruption cost: samples that went on, and prefix tokens computed again."""
+
+    resumed_samples: int
+    tokens: int
+    seconds: float
+
+
+class Codec(Protocol):
+    """Text to ids and back; needs no weights, so the controller can have one."""
+
+    stop_ids: frozenset[int]
+    pad_id: int
+
+    def encode(self, prompt: str) -> np.ndarray:
+        """Prompt ids (P,) int32, special tokens included as the model wants them."""
+
+    def decode(self, response_ids: Sequence[int]) -> str:
+        """Text of a response without stop and padding tokens."""
+
+
+class Engine(Protocol):
+    """Decodes many samples at once; a finished sample's slot is free for the next."""
+
+    @property
+    def slots(self) -> int:
+        """Samples that can be decoded at once."""
+
+    @property
+    def free_slots(self) -> int:
+        """Slots that `submit` can still fill."""
+
+    def submit(self, requests: Iterable[SampleRequest]) -> None:
+        """Give requests to free slots. Raises ValueError if there are too few slots."""
+
+    def cancel(self, groups: set[int]) -> list[SampleId]:
+        """Forget running samples of these groups; returns what was cancelled."""
+
+    def step(self) -> list[Trajectory]:
+        """Sample one token for every running sample (prefilling new ones); returns the finished."""
+
+    def weights_changed(self, version: int) -> Recompute:
+        """The parameters now hold this version: forget caches, recompute running prefixes."""
+
+    def running(self) -> list[SampleId]:
+        """Samples that hold a slot, in no promised order."""
+
+
+class Policy(Protocol):
+    """One copy of a policy in one process."""
+
+    codec: Codec
+
+    def parameters(self) -> dict[str, torch.nn.Parameter]:
+        """Trainable parameters by name, tied ones once, always in the same order."""
+
+    def score(self, batch: ScoringBatch, temperature: float) -> Scores:
+        """Log-probabilities of the responses under the current weights."""
+
+    def engine(self, *, slots: int, seed: int, version: int, greedy: bool = False) -> Engine:
+        """A fresh decoding engine over this policy's weights, now at this version."""
+
+    def save(self, directory: Path) -> None:
+        """Write the policy so that `model.id: DIRECTORY` loads it again."""

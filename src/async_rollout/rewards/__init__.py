@@ -1,0 +1,1 @@
+"""Judging answers, in processes of their own. Imports no torch."""

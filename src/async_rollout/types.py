@@ -1,0 +1,86 @@
+"""What travels between the parts: samples, verdicts and prompt groups.
+
+These hold always: per-token arrays of one trajectory have one length; the stop token is
+part of the response; a token's version is that of the weights whose logits it was sampled
+from. numpy only, so that processes without torch can use them.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+FinishReason = Literal["stop", "length"]
+
+
+class SampleId(NamedTuple):
+    """Names one draw: the group's number in the run, the sample in it, and which attempt."""
+
+    group: int
+    sample: int
+    attempt: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SampleRequest:
+    """One sample to draw. Its noise is a function of (seed, id, position) alone."""
+
+    id: SampleId
+    prompt_ids: np.ndarray  # (P,) int32
+    max_new_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Trajectory:
+    """One finished sample, with what the sampler knew about each response token."""
+
+    id: SampleId
+    prompt_ids: np.ndarray  # (P,) int32
+    response_ids: np.ndarray  # (L,) int32, L >= 1, ends with the stop token if finish_reason is "stop"
+    behavior_logprobs: np.ndarray  # (L,) float32, log π_behav(token) at the sampling temperature
+    versions: np.ndarray  # (L,) int32, policy version that sampled the token
+    action_mask: np.ndarray  # (L,) bool, False for tokens that an environment wrote
+    finish_reason: FinishReason
+
+    @property
+    def oldest_version(self) -> int:
+        """Version of the oldest action token: what the staleness bound looks at."""
+        return int(self.versions[self.action_mask].min())
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """How an answer was judged. `infrastructure` marks a failure of ours: never a reward."""
+
+    reward: float
+    verdict: str  # "pass", "fail", or a reason that the judge names
+    extracted: str | None = None  # the answer as the judge read it
+    infrastructure: bool = False
+
+    @property
+    def correct(self) -> bool:
+        """True if the answer counts as solved."""
+        return self.verdict == "pass"
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A trajectory with its text and verdict."""
+
+    trajectory: Trajectory
+    text: str
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The G judged samples of one prompt: the unit of admission, hand-over and normalisation."""
+
+    number: int  # position in the run's order of submission, from 0
+    task_id: str
+    samples: tuple[Sample, ...]
+
+    @property
+    def oldest_version(self) -> int:
+        """Version of the oldest action token in the group."""
+        return min(s.trajectory.oldest_version for s in self.samples)
