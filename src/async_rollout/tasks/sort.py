@@ -1,8 +1,8 @@
 """The embedded task: sort six to ten digits and mark the answer, `5391807>` -> `#0135789`.
 
-A prompt belongs to the eval split or to everything else by a hash of its digits in order,
-whatever the seed: so neither a training task nor a demonstration ever has the answer of an
-eval task, also across runs with different seeds.
+A prompt belongs to the eval split or to everything else by a hash of its answer, whatever
+the seed: so no training task and no demonstration ever has the answer of an eval task, also
+when their seeds differ.
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ import numpy as np
 from async_rollout.tasks.task import Task
 
 SHORTEST, LONGEST = 6, 10
-EVAL_SHARE = 8  # one answer in eight is held out
+HELD_OUT_ONE_IN = 8  # answers
 MARK = "#"
 
 
@@ -54,7 +54,7 @@ def demonstrations(
 
 def is_held_out(digits: str) -> bool:
     """True if these digits, in any order, belong to the eval split."""
-    return blake2b(_in_order(digits).encode(), digest_size=8).digest()[0] % EVAL_SHARE == 0
+    return blake2b(_in_order(digits).encode(), digest_size=8).digest()[0] % HELD_OUT_ONE_IN == 0
 
 
 def _digits(rng: np.random.Generator) -> Iterator[str]:
@@ -71,13 +71,13 @@ def _corrupt(rng: np.random.Generator, answer: str) -> str:
     """One digit replaced, dropped, or swapped with its neighbour; never the answer itself."""
     while True:
         wrong = list(answer)
-        at = int(rng.integers(len(wrong) - 1))
+        at = int(rng.integers(len(wrong)))
         match int(rng.integers(3)):
             case 0:
                 wrong[at] = str(rng.integers(10))
             case 1:
                 del wrong[at]
             case _:
-                wrong[at], wrong[at + 1] = wrong[at + 1], wrong[at]
+                wrong[at - 1 : at + 1] = reversed(wrong[at - 1 : at + 1])
         if (changed := "".join(wrong)) != answer:
             return changed
