@@ -1,0 +1,1 @@
+"""From judged groups to new weights. Knows policies and losses, and nothing of processes."""

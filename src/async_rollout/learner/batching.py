@@ -1,0 +1,82 @@
+"""How rows are split into minibatches, and packed into padded micro-batches.
+
+Always: every row is in exactly one minibatch and, there, in exactly one micro-batch; sizes of
+minibatches differ by at most one; a micro-batch stays within its token budget, padding included,
+unless a single row exceeds it. Masks come from lengths, never from ids, so a stop token that
+equals the padding token stays in the loss.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from async_rollout.learner.rows import Row
+from async_rollout.policy.interface import ScoringBatch
+
+
+@dataclass(frozen=True, slots=True)
+class MicroBatch:
+    """n rows padded to one width L; per-token arrays hold 0 on padding."""
+
+    scoring: ScoringBatch
+    mask: np.ndarray  # (n, L) bool, tokens in the loss
+    behavior: np.ndarray  # (n, L) float32
+    advantages: np.ndarray  # (n, L) float32
+    staleness: np.ndarray  # (n, L) int64
+    proximal: np.ndarray | None  # (n, L) float32
+    initial: np.ndarray | None  # (n, L) float32
+
+
+def split(count: int, minibatches: int, seed: int, version: int) -> list[np.ndarray]:
+    """Indices of `count` rows in M parts, by a permutation of (seed, version); no part is empty."""
+    order = np.random.default_rng([seed, version]).permutation(count)
+    return [part for part in np.array_split(order, minibatches) if len(part)]
+
+
+def pack(rows: Sequence[Row], budget: int) -> list[list[int]]:
+    """Indices of rows, sorted by length and cut so that rows × padded width <= budget."""
+    sizes = [(len(r.trajectory.response_ids), len(r.trajectory.prompt_ids)) for r in rows]
+    packs: list[list[int]] = []
+    prompt = response = 0
+    for index in sorted(range(len(rows)), key=lambda i: (sizes[i], i)):
+        prompt, response = max(prompt, sizes[index][1]), max(response, sizes[index][0])
+        if packs and (len(packs[-1]) + 1) * (prompt + response) <= budget:
+            packs[-1].append(index)
+        else:
+            packs.append([index])
+            response, prompt = sizes[index]
+    return packs
+
+
+def collate(rows: Sequence[Row], pad_id: int) -> MicroBatch:
+    """Pad rows to one micro-batch: prompts on the left, responses on the right."""
+    trajectories = [row.trajectory for row in rows]
+    prompt_ids, prompt_mask = _pad([t.prompt_ids for t in trajectories], np.int64, pad_id, left=True)
+    response_ids, response_mask = _pad([t.response_ids for t in trajectories], np.int64, pad_id)
+    return MicroBatch(
+        scoring=ScoringBatch(prompt_ids, prompt_mask, response_ids, response_mask),
+        mask=_pad([row.mask for row in rows], bool)[0],
+        behavior=_pad([t.behavior_logprobs for t in trajectories], np.float32)[0],
+        advantages=_pad([row.advantages for row in rows], np.float32)[0],
+        staleness=_pad([row.staleness for row in rows], np.int64)[0],
+        proximal=_optional([row.proximal for row in rows]),
+        initial=_optional([row.initial for row in rows]),
+    )
+
+
+def _optional(arrays: list[np.ndarray | None]) -> np.ndarray | None:
+    return None if any(a is None for a in arrays) else _pad(arrays, np.float32)[0]
+
+
+def _pad(
+    arrays: Sequence[np.ndarray], dtype: type, fill: int = 0, *, left: bool = False
+) -> tuple[np.ndarray, np.ndarray]:
+    """(values, mask of what is not padding), each (n, longest)."""
+    width = max(len(a) for a in arrays)
+    values = np.full((len(arrays), width), fill, dtype=dtype)
+    mask = np.zeros((len(arrays), width), dtype=bool)
+    for i, array in enumerate(arrays):
+        place = slice(width - len(array), width) if left else slice(0, len(array))
+        values[i, place], mask[i, place] = array, True
+    return values, mask

@@ -1,0 +1,69 @@
+"""One optimizer step: fused AdamW with clipping, linear warm-up and, for float16, loss scaling.
+
+Always: a gradient that is not finite never reaches the weights. Under loss scaling it lowers the
+scale and skips the step; otherwise, or once the scale is below 1, it raises and names the parameter.
+"""
+
+import torch
+from torch import Tensor
+
+from async_rollout.algorithms.ratio import NonFiniteError
+from async_rollout.config.trainer import OptimConfig
+
+
+class Optimizer:
+    """AdamW over named parameters."""
+
+    def __init__(
+        self, config: OptimConfig, parameters: dict[str, torch.nn.Parameter], *, device: str, scaled: bool
+    ):
+        self.config = config
+        self.parameters = parameters
+        self._adamw = torch.optim.AdamW(
+            list(parameters.values()),
+            lr=config.lr,
+            betas=config.betas,
+            weight_decay=config.weight_decay,
+            fused=True,
+        )
+        self._scaler = torch.amp.GradScaler(torch.device(device).type, enabled=scaled)
+
+    def backward(self, loss: Tensor) -> None:
+        """Add the gradient of `loss` to what is accumulated."""
+        self._scaler.scale(loss).backward()
+
+    def step(self, version: int) -> float | None:
+        """Clip, step and forget the gradient; returns its norm before clipping.
+
+        `version` counts updates for the warm-up. Returns None if loss scaling skipped the step.
+        """
+        for group in self._adamw.param_groups:
+            group["lr"] = self.config.lr * self._warmup(version)
+        self._scaler.unscale_(self._adamw)
+        norm = torch.nn.utils.clip_grad_norm_(self.parameters.values(), self.config.grad_clip)
+        finite = bool(torch.isfinite(norm))
+        if not finite and (not self._scaler.is_enabled() or self._scaler.get_scale() < 1):
+            raise NonFiniteError(f"the gradient of {self._culprit()} is not finite at version {version}")
+        self._scaler.step(self._adamw)
+        self._scaler.update()
+        self._adamw.zero_grad(set_to_none=True)
+        return float(norm) if finite else None
+
+    def _warmup(self, version: int) -> float:
+        return min(1.0, (version + 1) / max(1, self.config.warmup_updates))
+
+    def _culprit(self) -> str:
+        """First parameter whose gradient is not finite (clipping by an infinite norm leaves NaN or 0)."""
+        for name, parameter in self.parameters.items():
+            if parameter.grad is not None and not torch.isfinite(parameter.grad).all():
+                return name
+        return "the whole (its norm overflows)"
+
+    def state_dict(self) -> dict:
+        """Moments and loss scale; the learning rate follows from the version."""
+        return {"adamw": self._adamw.state_dict(), "scaler": self._scaler.state_dict()}
+
+    def load_state_dict(self, state: dict) -> None:
+        """Go on from a `state_dict`."""
+        self._adamw.load_state_dict(state["adamw"])
+        self._scaler.load_state_dict(state["scaler"])

@@ -1,0 +1,115 @@
+"""From judged groups to the rows that the loss sees.
+
+Always: a row has one advantage and one mask entry a response token; the mask is True exactly
+for action tokens that train; no row holds a token older than K. Advantages are computed here,
+once per batch, before it is split.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from async_rollout.algorithms import advantages
+from async_rollout.algorithms.ratio import NonFiniteError
+from async_rollout.config.objective import AdvantageConfig
+from async_rollout.types import Group, Sample, Trajectory
+
+
+class StalenessError(RuntimeError):
+    """A token that may not be trained reached the learner: a fault in the hand-over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One trajectory with what the loss needs for each of its L response tokens."""
+
+    trajectory: Trajectory
+    mask: np.ndarray  # (L,) bool, in the loss
+    advantages: np.ndarray  # (L,) float32
+    staleness: np.ndarray  # (L,) int64, version of the step − version that sampled the token
+    proximal: np.ndarray | None = None  # (L,) float32, log π_prox
+    initial: np.ndarray | None = None  # (L,) float32, log π_init
+
+    @property
+    def tokens(self) -> int:
+        """Tokens in the loss."""
+        return int(self.mask.sum())
+
+    @property
+    def has_signal(self) -> bool:
+        """True if some token in the loss has an advantage other than 0."""
+        return bool((self.advantages[self.mask] != 0).any())
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """The rows of one training step, in the order of groups and samples."""
+
+    rows: list[Row]
+    zero_variance: float  # share of normalisation sets with equal rewards
+    reward_mean: float
+
+    def staleness(self) -> dict[int, int]:
+        """{age: tokens in the loss}, by rising age."""
+        ages = Counter()
+        for row in self.rows:
+            ages.update(row.staleness[row.mask].tolist())
+        return dict(sorted(ages.items()))
+
+
+def make_batch(groups: Sequence[Group], config: AdvantageConfig, version: int, bound: float) -> Batch:
+    """Rows of these groups for the step that starts at `version`.
+
+    Raises StalenessError if a token's staleness is outside [0, bound], ValueError if groups
+    differ in size or a sample was not judged, NonFiniteError for a reward that is not finite.
+    """
+    judged = _rewards(groups)
+    cut = np.array([[_truncated(s) for s in g.samples] for g in groups])
+    used = np.where(cut, 0.0, judged) if config.truncated == "zero" else judged
+    normalize = advantages.group if config.name == "group" else advantages.batch
+    result = normalize(torch.from_numpy(used), config.epsilon)
+    rows = [
+        _row(group, sample, float(result.values[i, j]), config.truncated == "mask", version, bound)
+        for i, group in enumerate(groups)
+        for j, sample in enumerate(group.samples)
+    ]
+    return Batch(rows, float(result.zero_variance.double().mean()), float(judged.mean()))
+
+
+def _row(
+    group: Group, sample: Sample, advantage: float, drop_truncated: bool, version: int, bound: float
+) -> Row:
+    trajectory = sample.trajectory
+    staleness = np.where(trajectory.action_mask, version - trajectory.versions.astype(np.int64), 0)
+    if staleness.min() < 0 or staleness.max() > bound:
+        age = int(staleness.min() if staleness.min() < 0 else staleness.max())
+        raise StalenessError(
+            f"group {group.number} ({group.task_id}), sample {trajectory.id.sample}: a token has "
+            f"staleness {age} at version {version}; allowed is 0 to {bound:g}"
+        )
+    mask = trajectory.action_mask.copy()
+    if drop_truncated and _truncated(sample):
+        mask[:] = False
+    return Row(trajectory, mask, np.full(len(mask), advantage, dtype=np.float32), staleness)
+
+
+def _rewards(groups: Sequence[Group]) -> np.ndarray:
+    """(B, G) float64, as judged."""
+    size = len(groups[0].samples)
+    for group in groups:
+        if len(group.samples) != size:
+            raise ValueError(f"group {group.number} has {len(group.samples)} samples, others {size}")
+        for sample in group.samples:
+            where = f"group {group.number}, sample {sample.trajectory.id.sample}"
+            if sample.verdict.infrastructure:
+                raise ValueError(f"{where}: was never judged ({sample.verdict.verdict})")
+            if not np.isfinite(sample.verdict.reward):
+                raise NonFiniteError(f"{where}: the reward is {sample.verdict.reward}")
+    return np.array([[s.verdict.reward for s in g.samples] for g in groups], dtype=np.float64)
+
+
+def _truncated(sample: Sample) -> bool:
+    return sample.trajectory.finish_reason == "length"
