@@ -1,4 +1,4 @@
-"""What travels between the parts: samples, verdicts and prompt groups.
+"""What travels between the parts: samples, verdicts, prompt groups, and what an update did.
 
 These hold always: per-token arrays of one trajectory have one length; the stop token is
 part of the response; a token's version is that of the weights whose logits it was sampled
@@ -84,3 +84,30 @@ class Group:
     def oldest_version(self) -> int:
         """Version of the oldest action token in the group."""
         return min(s.trajectory.oldest_version for s in self.samples)
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateMetrics:
+    """Plain numbers; all finite. With no token in the loss every mean is 0.
+
+    An `empty` update still measures: its loss and gradient are 0, its KL and entropy are true.
+    """
+
+    loss: float  # mean over minibatches
+    kl: float  # estimate against the configured reference; against behavior when kl.coef is 0
+    entropy: float  # nats
+    grad_norm: float  # before clipping, mean over optimizer steps
+    clip_fraction: float
+    mask_fraction: float
+    importance_weight_mean: float  # before its cap
+    importance_weight_max: float
+    ess_ratio: float  # effective sample size of the weights ÷ tokens
+    saturations: int  # tokens with a log-ratio beyond ±20
+    zero_variance_groups: float  # share of normalisation sets with equal rewards
+    reward_mean: float  # of samples, as judged
+    trained_tokens: int  # action tokens in the loss
+    trained_samples: int  # samples with such a token
+    first_logratio_max: float  # max |log π_θ − log π_behav| before the first optimizer step
+    staleness: dict[int, int]  # {age: trained tokens}, age = the step's version − token's version
+    optimizer_steps: int
+    empty: bool  # nothing was trainable: same weights

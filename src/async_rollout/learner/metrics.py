@@ -1,38 +1,16 @@
 """What one update did. Every mean is over the action tokens in the loss, unless said otherwise."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 
 import torch
 from torch import Tensor
 
 from async_rollout.algorithms.diagnostics import Diagnostics
-
-
-@dataclass(frozen=True, slots=True)
-class UpdateMetrics:
-    """Plain numbers; all finite. With no token in the loss every mean is 0.
-
-    An `empty` update still measures: its loss and gradient are 0, its KL and entropy are true.
-    """
-
-    loss: float  # mean over minibatches
-    kl: float  # estimate against the configured reference; against behavior when kl.coef is 0
-    entropy: float  # nats
-    grad_norm: float  # before clipping, mean over optimizer steps
-    clip_fraction: float
-    mask_fraction: float
-    importance_weight_mean: float  # before its cap
-    importance_weight_max: float
-    ess_ratio: float  # effective sample size of the weights ÷ tokens
-    saturations: int  # tokens with a log-ratio beyond ±20
-    zero_variance_groups: float  # share of normalisation sets with equal rewards
-    reward_mean: float  # of samples, as judged
-    trained_tokens: int  # action tokens in the loss
-    trained_samples: int  # samples with such a token
-    first_logratio_max: float  # max |log π_θ − log π_behav| before the first optimizer step
-    staleness: dict[int, int]  # {age: trained tokens}, age = the step's version − token's version
-    optimizer_steps: int
-    empty: bool  # nothing was trainable: same weights
+from async_rollout.learner.rows import Batch
+from async_rollout.types import UpdateMetrics
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,3 +31,51 @@ class Tally:
             torch.maximum(self.logratio_max, other.logratio_max),
             self.diagnostics + other.diagnostics,
         )
+
+
+def summarize(
+    batch: Batch, tallies: Sequence[Tally], norms: Sequence[float], *, empty: bool
+) -> UpdateMetrics:
+    """Metrics of one update from the tally of each minibatch and the norm of each optimizer step."""
+    counts = {
+        "grad_norm": sum(norms) / max(1, len(norms)),
+        "zero_variance_groups": batch.zero_variance,
+        "reward_mean": batch.reward_mean,
+        "trained_tokens": sum(row.tokens for row in batch.rows),
+        "trained_samples": sum(1 for row in batch.rows if row.tokens),
+        "staleness": batch.staleness(),
+        "optimizer_steps": len(norms),
+        "empty": empty,
+    }
+    if not tallies:
+        return UpdateMetrics(**_NOTHING, **counts)
+    total = reduce(add, tallies)
+    seen = total.diagnostics
+    tokens = seen.tokens
+    return UpdateMetrics(
+        loss=float(total.loss) / len(tallies),
+        kl=float(total.kl / tokens),
+        entropy=float(total.entropy / tokens),
+        clip_fraction=float(seen.clipped / tokens),
+        mask_fraction=float(seen.masked / tokens),
+        importance_weight_mean=float(seen.weight_sum / tokens),
+        importance_weight_max=float(seen.weight_max),
+        ess_ratio=float(seen.ess_ratio),
+        saturations=int(seen.saturations),
+        first_logratio_max=float(tallies[0].logratio_max),
+        **counts,
+    )
+
+
+_NOTHING = {
+    "loss": 0.0,
+    "kl": 0.0,
+    "entropy": 0.0,
+    "clip_fraction": 0.0,
+    "mask_fraction": 0.0,
+    "importance_weight_mean": 0.0,
+    "importance_weight_max": 0.0,
+    "ess_ratio": 0.0,
+    "saturations": 0,
+    "first_logratio_max": 0.0,
+}
