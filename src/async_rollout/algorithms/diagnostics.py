@@ -27,7 +27,7 @@ class Diagnostics:
     @property
     def ess_ratio(self) -> Tensor:
         """Effective sample size ÷ tokens: (Σw)²/(n·Σw²), in (0, 1]; 1 when all weights are equal."""
-        return self.weight_sum.square() / (self.tokens * self.weight_squares)
+        return (self.weight_sum.square() / (self.tokens * self.weight_squares)).clamp(max=1)
 
 
 @torch.no_grad()

@@ -68,9 +68,7 @@ def behavior(
     """
     ratio = log_ratio(tokens.logprobs, tokens.behavior, tokens.mask, names=(THETA, BEHAVIOR))
     used, clipped = clip(ratio.ratio, tokens.advantages, clip_low, clip_high, dual_clip)
-    return result(
-        tokens, -tokens.advantages * used, ratio, clipped=clipped, weight=ratio.ratio.detach()
-    )
+    return result(tokens, -tokens.advantages * used, ratio, clipped=clipped, weight=ratio.ratio.detach())
 
 
 def decoupled(

@@ -15,7 +15,12 @@ class Optimizer:
     """AdamW over named parameters."""
 
     def __init__(
-        self, config: OptimConfig, parameters: dict[str, torch.nn.Parameter], *, device: str, scaled: bool
+        self,
+        config: OptimConfig,
+        parameters: dict[str, torch.nn.Parameter],
+        *,
+        device: torch.device,
+        scaled: bool,
     ):
         self.config = config
         self.parameters = parameters
@@ -26,7 +31,7 @@ class Optimizer:
             weight_decay=config.weight_decay,
             fused=True,
         )
-        self._scaler = torch.amp.GradScaler(torch.device(device).type, enabled=scaled)
+        self._scaler = torch.amp.GradScaler(device.type, enabled=scaled)
 
     def backward(self, loss: Tensor) -> None:
         """Add the gradient of `loss` to what is accumulated."""
@@ -40,10 +45,12 @@ class Optimizer:
         for group in self._adamw.param_groups:
             group["lr"] = self.config.lr * self._warmup(version)
         self._scaler.unscale_(self._adamw)
-        norm = torch.nn.utils.clip_grad_norm_(self.parameters.values(), self.config.grad_clip)
+        gradients = [p.grad for p in self.parameters.values() if p.grad is not None]
+        norm = torch.nn.utils.get_total_norm(gradients)
         finite = bool(torch.isfinite(norm))
         if not finite and (not self._scaler.is_enabled() or self._scaler.get_scale() < 1):
             raise NonFiniteError(f"the gradient of {self._culprit()} is not finite at version {version}")
+        torch.nn.utils.clip_grads_with_norm_(self.parameters.values(), self.config.grad_clip, norm)
         self._scaler.step(self._adamw)
         self._scaler.update()
         self._adamw.zero_grad(set_to_none=True)
@@ -53,7 +60,7 @@ class Optimizer:
         return min(1.0, (version + 1) / max(1, self.config.warmup_updates))
 
     def _culprit(self) -> str:
-        """First parameter whose gradient is not finite (clipping by an infinite norm leaves NaN or 0)."""
+        """First parameter whose gradient is not finite."""
         for name, parameter in self.parameters.items():
             if parameter.grad is not None and not torch.isfinite(parameter.grad).all():
                 return name
