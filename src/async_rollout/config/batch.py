@@ -8,10 +8,11 @@ class BatchConfig(Block):
 
     groups: int = key(
         16,
-        "B: prompt groups a training step consumes (older scripts count samples)",
+        "B: prompt groups a training step consumes",
         unit="groups",
         env="UPDATE_BATCH",
         theirs="4",
+        why="16 groups x 8 = 128 samples, theirs counts samples: advantages need whole groups",
         ge=1,
     )
     group_size: int = key(8, "G: samples drawn for one prompt", unit="samples", ge=1)

@@ -19,12 +19,17 @@ class ModelConfig(Block):
         "format, or a hub id",
         env="MODEL_ID",
         theirs="Qwen/Qwen2.5-0.5B-Instruct",
+        why="needs no hub and learns in minutes on a CPU",
     )
     dtype: Literal["float32", "bfloat16", "float16"] = key(
         "float32", "type of the parameters", env="HF_DTYPE", theirs="float32"
     )
     autocast: Literal["none", "bfloat16", "float16"] = key(
-        "none", "type that training forwards compute in", env="HF_USE_AUTOCAST", theirs="0"
+        "none",
+        "type that training forwards compute in",
+        env="HF_USE_AUTOCAST",
+        theirs="0",
+        why="`none` is 0; the type is named instead of 1",
     )
     attn_implementation: Literal["sdpa", "eager"] = key("sdpa", "attention kernel of transformers")
     trust_remote_code: bool = key(False, "run code that comes with a hub model")

@@ -6,12 +6,14 @@ from async_rollout.config.block import Block, key
 
 
 class ObjectiveConfig(Block):
-    """One loss of section 6. `axis`: `decoupled` or `live`, by the sweep key `decoupled`."""
+    """The loss; its formulas are in docs/design.md, section 6."""
 
     name: Literal["axis", "live", "behavior", "decoupled"] = key(
         "axis", "which loss; `axis` leaves it to the sweep key `decoupled` (1: decoupled, 0: live)"
     )
-    clip_low: float = key(0.2, "ε below 1: the ratio is clipped at 1 − ε", ge=0, le=1)
+    clip_low: float = key(
+        0.2, "ε below 1: the ratio is clipped at 1 − ε", env="CLIP_EPS", theirs="0.2", ge=0, le=1
+    )
     clip_high: float = key(
         0.2, "ε above 1: the ratio is clipped at 1 + ε", env="CLIP_EPS", theirs="0.2", ge=0
     )
@@ -46,8 +48,12 @@ class KlConfig(Block):
     """Penalty that holds the policy near a reference (k3's gradient is biased, see the docs)."""
 
     coef: float = key(
-        0.0, "0 in every K sweep: pulling towards stale behaviour would confound K",
-        env="KL_COEF", theirs="0.02", ge=0,
+        0.0,
+        "coefficient of the penalty; keep 0 in a sweep over K",
+        env="KL_COEF",
+        theirs="0.02",
+        why="with it, the pull towards stale behaviour would grow with K",
+        ge=0,
     )
     reference: Literal["behavior", "initial"] = key("behavior", "the policy to stay near")
     estimator: Literal["k3", "k2"] = key("k3", "Schulman's estimators")

@@ -6,11 +6,18 @@ from async_rollout.config.block import Block, key
 class ReportConfig(Block):
     """Headlines and thresholds."""
 
-    k_headline: int = key(4, "the K that the report's first sentences compare with sync",
-                          env="K_HEADLINE", theirs="2", ge=0)
+    k_headline: int = key(
+        4,
+        "the K that the report's first sentences compare with sync",
+        env="K_HEADLINE",
+        theirs="2",
+        why="the largest K of the demo",
+        ge=0,
+    )
     pass_threshold: dict[str, float] = key(
         lambda: {"sort": 0.6},
         "pass rate by dataset that counts as reached (others: 0.10)",
         env="PASS_THRESHOLD_GSM8K, PASS_THRESHOLD_CODING",
         theirs="0.10",
+        why="by dataset in one key; `sort` starts above 0.10",
     )

@@ -1,14 +1,19 @@
 """One cell, fully resolved: what `config.json` holds and what a process is built from."""
 
-from typing import Literal
+from typing import Self
 
+from pydantic import Field, model_validator
+
+from async_rollout.config.axes import SLUG, Algorithm, Dataset, Decoupled, Mode, Seed, StalenessBound
 from async_rollout.config.batch import BatchConfig
 from async_rollout.config.block import Block, key
 from async_rollout.config.data import DataConfig
+from async_rollout.config.errors import Problem, bad_combination
 from async_rollout.config.evaluation import EvaluationConfig
 from async_rollout.config.model import ModelConfig, WarmStartConfig
 from async_rollout.config.objective import AdvantageConfig, KlConfig, ObjectiveConfig
 from async_rollout.config.rollout import RolloutConfig, StalenessConfig
+from async_rollout.config.rules import broken_rules
 from async_rollout.config.sampling import SamplingConfig
 from async_rollout.config.supervision import RewardConfig, SupervisionConfig
 from async_rollout.config.trainer import OptimConfig, TrainConfig
@@ -33,6 +38,12 @@ class Blocks(Block):
     evaluation: EvaluationConfig = key(EvaluationConfig, "held-out pass rates")
     supervision: SupervisionConfig = key(SupervisionConfig, "time limits")
 
+    @model_validator(mode="after")
+    def _can_be_run(self) -> Self:
+        if problems := broken_rules(self):
+            raise bad_combination(problems)
+        return self
+
 
 class RunConfig(Blocks):
     """One cell: its place on the axes, and every block as it will be used.
@@ -40,14 +51,26 @@ class RunConfig(Blocks):
     `objective.name` is never `axis` here: `decoupled` has decided it.
     """
 
-    experiment: str
-    dataset: str
-    mode: Literal["sync", "areal"]
-    algorithm: str
-    arm: str  # "" for the base arm
-    k: int | Literal["inf"]
-    decoupled: Literal[0, 1]
-    seed: int
+    experiment: str = Field(pattern=SLUG)
+    dataset: Dataset
+    mode: Mode
+    algorithm: Algorithm
+    arm: str = Field(pattern=f"{SLUG}|^$")  # "" for the base arm
+    k: StalenessBound
+    decoupled: Decoupled
+    seed: Seed
+
+    @model_validator(mode="after")
+    def _is_resolved(self) -> Self:
+        problems = []
+        if self.objective.name == "axis":
+            fix = "live, behavior or decoupled"
+            problems.append(Problem("objective.name", "axis", "a single run needs a loss", fix))
+        if self.mode == "sync" and self.k != 0:
+            problems.append(Problem("k", self.k, "mode sync trains on fresh samples only", "set k to 0"))
+        if problems:
+            raise bad_combination(problems)
+        return self
 
     @property
     def staleness_bound(self) -> float:

@@ -4,13 +4,20 @@ from typing import Annotated
 
 from pydantic import Field
 
-from async_rollout.config.block import Block, key
+from async_rollout.config.block import Block, Device, key
 
 
 class OptimConfig(Block):
     """AdamW."""
 
-    lr: float = key(1e-4, "learning rate", env="LR", theirs="5e-6", gt=0)
+    lr: float = key(
+        1e-4,
+        "learning rate",
+        env="LR",
+        theirs="5e-6",
+        why="fits the embedded model; 5e-6 is for models of 0.5B and more",
+        gt=0,
+    )
     betas: tuple[Annotated[float, Field(ge=0, lt=1)], Annotated[float, Field(ge=0, lt=1)]] = key(
         (0.9, 0.99), "decay of the moments"
     )
@@ -23,9 +30,14 @@ class TrainConfig(Block):
     """Length of a run and the trainer's resources."""
 
     updates: int = key(100, "commits: policy versions to reach", unit="updates", ge=1)
-    devices: list[str] = key(
-        lambda: ["cpu"], "device of the trainer worker", env="TRAINER_DEVICES", theirs="cuda:1",
-        min_length=1, max_length=1,
+    devices: list[Device] = key(
+        lambda: ["cpu"],
+        "device of the trainer worker",
+        env="TRAINER_DEVICES",
+        theirs="cuda:1",
+        why="runs without a GPU",
+        min_length=1,
+        max_length=1,
     )
     microbatch_tokens: int = key(
         16384, "tokens of one forward and backward, padding included", unit="tokens", ge=16

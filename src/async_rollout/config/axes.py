@@ -1,0 +1,82 @@
+"""What a sweep varies: the values that each axis may take.
+
+What a later version brings is refused by name, so that nobody waits for a run that cannot be.
+"""
+
+import re
+from pathlib import PurePath
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field
+
+from async_rollout.config.errors import bad_value, closest
+
+SLUG = r"^[a-z0-9][a-z0-9_-]*$"
+MODES = ("sync", "areal")
+ALGORITHMS = ("grpo",)
+_LATER_MODES = ("async", "lagged")
+_LATER_ALGORITHMS = ("grpo_dis", "single_dis", "running_mean", "sao")
+_LATER_DATASETS = ("gsm8k", "math", "coding", "calculator", "reasoning_gym")
+_JSONL = "jsonl:PATH, one JSON object a line"
+
+
+def _known(value: Any, known: tuple[str, ...], later: tuple[str, ...]) -> Any:
+    if value in known:
+        return value
+    if value in later:
+        raise bad_value("not available in this version", f"one of {', '.join(known)}")
+    raise bad_value("unknown", closest(str(value), known))
+
+
+def _mode(value: Any) -> Any:
+    return _known(value, MODES, _LATER_MODES)
+
+
+def _algorithm(value: Any) -> Any:
+    return _known(value, ALGORITHMS, _LATER_ALGORITHMS)
+
+
+def _dataset(value: Any) -> Any:
+    if value == "sort" or (isinstance(value, str) and value.startswith("jsonl:") and value != "jsonl:"):
+        return value
+    if str(value).partition(":")[0] in _LATER_DATASETS:
+        raise bad_value("not available in this version", f"bring it as {_JSONL}; or use sort")
+    raise bad_value("no such dataset", f"one of sort, {_JSONL}")
+
+
+def dataset_slug(dataset: str) -> str:
+    """The dataset's name in directories: `sort`, or the file's name without its ending."""
+    kind, _, path = dataset.partition(":")
+    return re.sub(r"[^a-z0-9]+", "-", PurePath(path or kind).stem.lower()).strip("-") or "data"
+
+
+def _whole(value: Any, what: str) -> int:
+    """A whole number >= 0 from an int or its decimal digits: `01` and 1 are the same."""
+    digits = str(value)
+    if isinstance(value, bool) or not re.fullmatch(r"[0-9]+", digits):
+        raise bad_value("out of range" if re.fullmatch(r"-[0-9]+", digits) else "wrong type", what)
+    return int(digits)
+
+
+def _seed(value: Any) -> int:
+    return _whole(value, "a whole number >= 0")
+
+
+def _staleness(value: Any) -> int | str:
+    if value in ("inf", ".inf") or (isinstance(value, float) and value == float("inf")):
+        return "inf"
+    return _whole(value, 'a whole number >= 0, or "inf" for no bound')
+
+
+def _decoupled(value: Any) -> int:
+    if isinstance(value, bool) or str(value) not in ("0", "1"):
+        raise bad_value("not a known value", "1 (decoupled objective) or 0 (live)")
+    return int(value)
+
+
+Dataset = Annotated[str, BeforeValidator(_dataset), Field(pattern=r"^(sort|jsonl:.+)$")]
+Mode = Annotated[Literal["sync", "areal"], BeforeValidator(_mode)]
+Algorithm = Annotated[Literal["grpo"], BeforeValidator(_algorithm)]
+Seed = Annotated[int, BeforeValidator(_seed), Field(ge=0)]
+StalenessBound = Annotated[Annotated[int, Field(ge=0)] | Literal["inf"], BeforeValidator(_staleness)]
+Decoupled = Annotated[Literal[0, 1], BeforeValidator(_decoupled)]

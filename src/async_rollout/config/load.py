@@ -1,0 +1,147 @@
+"""Configurations from YAML files, command lines and JSON. What cannot be run is a ConfigError."""
+
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+import yaml
+from pydantic import ValidationError
+
+from async_rollout.config.errors import ConfigError, Problem, problems_in
+from async_rollout.config.run import RunConfig
+from async_rollout.config.sweep import SweepConfig
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML without its traps: a key twice is an error, `5e-6` is a number, 010 is not 8."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen = set()
+        for key_node, _ in node.value:
+            name = key_node.value
+            if isinstance(name, str) and name in seen:
+                _refuse(f"the key {name} is there twice", key_node)
+            seen.add(name if isinstance(name, str) else id(key_node))
+        return super().construct_mapping(node, deep)
+
+    def construct_integer(self, node: yaml.ScalarNode) -> int:
+        """A whole number; digits that YAML 1.1 would read in base 8 or 60 are refused."""
+        value = self.construct_yaml_int(node)
+        digits = node.value.replace("_", "")
+        if re.fullmatch(r"[-+]?[0-9:]+", digits) and (":" in digits or value != int(digits)):
+            _refuse(f"{node.value} reads as {value} in YAML: write it without leading zero or colon", node)
+        return value
+
+
+def _refuse(what: str, node: yaml.Node) -> NoReturn:
+    raise yaml.constructor.ConstructorError(None, None, what, node.start_mark)
+
+
+_Loader.add_constructor("tag:yaml.org,2002:int", _Loader.construct_integer)
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:float",
+    re.compile(r"^[-+]?(\d+(\.\d*)?|\.\d+)[eE][-+]?\d+$"),
+    list("-+.0123456789"),
+)
+
+
+def read_yaml(path: str | Path) -> dict[str, Any]:
+    """A YAML file's mapping; ConfigError with file and line if it cannot be read."""
+    try:
+        content = _parse(Path(path).read_text(encoding="utf-8"), str(path))
+    except OSError as error:
+        fix = "give the path of a YAML file"
+        raise ConfigError([Problem("file", str(path), error.strerror or str(error), fix)]) from error
+    if not isinstance(content, dict):
+        problem = Problem("(top level)", content, "wrong type", "write a mapping, such as experiment: NAME")
+        raise ConfigError([problem], str(path))
+    return content
+
+
+def load_sweep(path: str | Path, overrides: Sequence[str] = ()) -> SweepConfig:
+    """The sweep of a YAML file, with `key.path=value` overrides; the values are read as YAML."""
+    content = read_yaml(path)
+    for override in overrides:
+        _override(content, override)
+    return sweep_from_dict(content, str(path))
+
+
+def sweep_from_dict(content: Mapping[str, Any], source: str = "config") -> SweepConfig:
+    """The sweep of a mapping, such as Snakemake's `config`, whose numbers may be strings."""
+    content = _plain(content)
+    if isinstance(datasets := content.get("datasets"), list):
+        content["datasets"] = [_relative(dataset) for dataset in datasets]
+    if isinstance(model := content.get("model"), dict) and "id" in model:
+        model["id"] = _relative(model["id"], prefix="")
+    return _validated(SweepConfig, content, source)
+
+
+def run_from_json(text: str) -> RunConfig:
+    """The configuration of one cell, as `canonical_json` or config.json hold it."""
+    try:
+        content = json.loads(text)
+    except json.JSONDecodeError as error:
+        fix = "give the JSON that `canonical_json` writes"
+        raise ConfigError([Problem("run", text, f"not JSON ({error})", fix)]) from error
+    return _validated(RunConfig, content, "run")
+
+
+def _validated(model: type, content: Any, source: str) -> Any:
+    try:
+        return model.model_validate(content)
+    except ValidationError as error:
+        raise ConfigError(problems_in(error, model), source) from error
+
+
+def _parse(text: str, source: str) -> Any:
+    try:
+        return yaml.load(text, _Loader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        line = f":{mark.line + 1}" if mark else ""
+        problem = Problem(
+            f"{source}{line}",
+            text.splitlines()[mark.line] if mark else text,
+            str(error.problem),
+            "correct this line",
+        )
+        raise ConfigError([problem], source) from error
+
+
+def _override(content: dict[str, Any], text: str) -> None:
+    """Set one `key.path=value` in place. What follows an arm's name is one dotted key."""
+    dotted, equals, value = text.partition("=")
+    path = dotted.strip().split(".")
+    if not equals or not all(path):
+        raise ConfigError([Problem("override", text, "not an assignment", "write key.path=value")])
+    if path[0] == "arms" and len(path) > 2:
+        path = [*path[:2], ".".join(path[2:])]
+    block = content
+    for depth, name in enumerate(path[:-1], start=1):
+        if block.get(name) is None:
+            block[name] = {}
+        block = block[name]
+        if not isinstance(block, dict):
+            where = ".".join(path[:depth])
+            problem = Problem(dotted, block, f"{where} has a value, not keys", f"set {where} itself")
+            raise ConfigError([problem])
+    block[path[-1]] = _parse(value, dotted)
+
+
+def _plain(value: Any) -> Any:
+    """Plain dicts and lists; the words that Snakemake's command line leaves for None become None."""
+    if isinstance(value, Mapping):
+        return {name: _plain(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_plain(inner) for inner in value]
+    return None if value in ("null", "~") else value
+
+
+def _relative(text: Any, prefix: str = "jsonl:") -> Any:
+    """A path below the working directory without the machine's part of it, so that cells compare."""
+    path = text.removeprefix(prefix) if isinstance(text, str) and text.startswith(prefix) else ""
+    here = os.getcwd() + os.sep
+    return prefix + os.path.normpath(path)[len(here) :] if os.path.normpath(path).startswith(here) else text

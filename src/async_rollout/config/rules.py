@@ -1,0 +1,79 @@
+"""Combinations of keys that cannot be run, each with its reason and the way out.
+
+Shared by a sweep, each of its arms, and a single run: whoever holds the blocks is checked.
+"""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from async_rollout.config.errors import Problem
+
+if TYPE_CHECKING:
+    from async_rollout.config.run import Blocks
+
+
+def broken_rules(blocks: "Blocks") -> list[Problem]:
+    """Every rule that these blocks break."""
+    return [*_batch(blocks), *_sampling(blocks), *_shape(blocks), *_optim(blocks)]
+
+
+def _batch(blocks: "Blocks") -> Iterator[Problem]:
+    batch = blocks.batch
+    if blocks.advantage.name == "group" and batch.group_size < 2:
+        yield Problem(
+            "batch.group_size",
+            batch.group_size,
+            "group advantages compare the samples of one prompt and need G >= 2",
+            "set batch.group_size to 2 or more, or advantage.name: batch (in a sweep: an arm with both)",
+        )
+    samples = batch.groups * batch.group_size
+    if batch.minibatches > samples:
+        yield Problem(
+            "batch.minibatches",
+            batch.minibatches,
+            f"a batch has only {samples} samples (batch.groups {batch.groups} x "
+            f"batch.group_size {batch.group_size}), and a minibatch needs at least one",
+            f"set batch.minibatches to {samples} or less, or raise batch.groups",
+        )
+
+
+def _sampling(blocks: "Blocks") -> Iterator[Problem]:
+    sampling = blocks.sampling
+    if sampling.allow_biased:
+        return
+    for name, off in (("top_p", 1.0), ("top_k", 0)):
+        if (value := getattr(sampling, name)) != off:
+            yield Problem(
+                f"sampling.{name}",
+                value,
+                "samples would come from another distribution than the one the loss differentiates",
+                f"set sampling.{name}: {off}, or accept it with sampling.allow_biased: true",
+            )
+
+
+def _shape(blocks: "Blocks") -> Iterator[Problem]:
+    model = blocks.warm_start
+    if model.hidden_size % (2 * model.heads):
+        yield Problem(
+            "warm_start.hidden_size",
+            model.hidden_size,
+            f"each of the {model.heads} heads needs an equal and even share (rotary positions)",
+            f"a multiple of {2 * model.heads}, or another warm_start.heads",
+        )
+    if model.heads % model.kv_heads:
+        yield Problem(
+            "warm_start.kv_heads",
+            model.kv_heads,
+            f"does not divide warm_start.heads ({model.heads})",
+            f"a divisor of {model.heads}",
+        )
+
+
+def _optim(blocks: "Blocks") -> Iterator[Problem]:
+    if blocks.optim.warmup_updates > blocks.train.updates:
+        yield Problem(
+            "optim.warmup_updates",
+            blocks.optim.warmup_updates,
+            f"the run has only {blocks.train.updates} updates and never reaches optim.lr",
+            "set optim.warmup_updates to train.updates or less",
+        )

@@ -1,0 +1,102 @@
+"""A sweep: what is compared, the blocks that its cells share, and what the report highlights."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Annotated, Any, Self
+
+from pydantic import AfterValidator, Field, model_validator
+
+from async_rollout.config.arms import wrong_arms
+from async_rollout.config.axes import (
+    SLUG,
+    Algorithm,
+    Dataset,
+    Decoupled,
+    Mode,
+    Seed,
+    StalenessBound,
+    dataset_slug,
+)
+from async_rollout.config.block import key
+from async_rollout.config.errors import Problem, bad_combination, bad_value
+from async_rollout.config.report import ReportConfig
+from async_rollout.config.run import Blocks
+
+
+def _exists(dataset: str) -> str:
+    kind, _, path = dataset.partition(":")
+    if kind == "jsonl" and not Path(path).is_file():
+        raise bad_value("no such file", "the path of a JSONL file, seen from where the command runs")
+    return dataset
+
+
+def _distinct(values: list[Any]) -> list[Any]:
+    if twice := [value for value, n in Counter(values).items() if n > 1]:
+        raise bad_value(f"{', '.join(map(str, twice))} is listed more than once", "list each value once")
+    return values
+
+
+Distinct = AfterValidator(_distinct)
+Name = Annotated[str, Field(pattern=SLUG)]
+
+
+class SweepConfig(Blocks):
+    """What a YAML file under config/ holds. Every combination of the axes is a cell."""
+
+    experiment: Name = key(..., "name of the sweep: its results lie in results/EXPERIMENT")
+    datasets: Annotated[list[Annotated[Dataset, AfterValidator(_exists)]], Distinct] = key(
+        lambda: ["sort"],
+        "task sources: `sort` (procedural) or `jsonl:PATH`, seen from the repository",
+        env="DATASETS",
+        min_length=1,
+    )
+    modes: Annotated[list[Mode], Distinct] = key(
+        lambda: ["sync", "areal"],
+        "how a run is scheduled: `sync` (generate, then train), `areal` (processes that do both at once)",
+        env="ASYNC_MODES, RUN_SYNC",
+        why="one list holds both: `sync` is a mode like the others",
+        min_length=1,
+    )
+    algorithms: Annotated[list[Algorithm], Distinct] = key(
+        lambda: ["grpo"], "named presets of keys, see recipes", min_length=1
+    )
+    arms: dict[Name, dict[str, Any]] = key(
+        dict, "named sets of `block.key: value` that run beside the base arm, which is always there"
+    )
+    staleness_k: Annotated[list[StalenessBound], Distinct] = key(
+        lambda: [0, 2, 4, 8],
+        "K, the largest staleness at training; `inf`: no bound",
+        unit="versions",
+        env="STALENESS_K",
+        theirs="0,2,4,8",
+        min_length=1,
+    )
+    decoupled: Annotated[list[Decoupled], Distinct] = key(
+        lambda: [0, 1],
+        "objective: 1 `decoupled`, 0 `live`; inert in `sync` and where `objective.name` is set",
+        env="DECOUPLED",
+        theirs="0,1",
+        min_length=1,
+    )
+    seeds: Annotated[list[Seed], Distinct] = key(
+        lambda: [0, 1, 2],
+        "seeds of initial streams and order; `01` is 1",
+        env="SEEDS",
+        theirs="0,1,2",
+        min_length=1,
+    )
+    report: ReportConfig = key(ReportConfig, "what tables and report highlight")
+
+    @model_validator(mode="after")
+    def _makes_sense(self) -> Self:
+        if problems := [*self._one_directory_each(), *wrong_arms(self)]:
+            raise bad_combination(problems)
+        return self
+
+    def _one_directory_each(self) -> list[Problem]:
+        slugs = Counter(map(dataset_slug, self.datasets))
+        return [
+            Problem("datasets", dataset, f"another dataset is called {slug} too", "rename the file")
+            for dataset in self.datasets
+            if slugs[slug := dataset_slug(dataset)] > 1
+        ]
