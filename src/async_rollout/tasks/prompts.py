@@ -1,0 +1,13 @@
+"""What the model is asked: the task's prompt, and how to give the answer where that is needed."""
+
+from async_rollout.tasks.task import Task
+
+_INSTRUCTIONS = {
+    "sort": "",
+    "gsm8k": "\nThink step by step. End with a line `#### <number>` that holds only the final answer.",
+}
+
+
+def prompt_text(task: Task) -> str:
+    """The user's turn; the policy's codec puts it into its chat template, if it has one."""
+    return task.prompt + _INSTRUCTIONS[task.task_type]
