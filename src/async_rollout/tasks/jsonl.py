@@ -32,7 +32,7 @@ def read_tasks(path: Path, limit: int | None = None) -> list[Task]:
             if task.task_id in lines:
                 first = lines[task.task_id]
                 raise TaskError(
-                    f"task_id `{task.task_id}` is already on line {first}; give every task its own"
+                    f"task_id `{task.task_id}` is already on line {first}; give each its own"
                 )
         lines[task.task_id] = number
         tasks.append(task)
