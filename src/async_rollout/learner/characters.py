@@ -21,9 +21,7 @@ def build_tokenizer() -> PreTrainedTokenizerFast:
     vocabulary = {token: i for i, token in enumerate((*SPECIAL, *CHARACTERS))}
     tokenizer = Tokenizer(WordLevel(vocabulary, unk_token="?"))
     tokenizer.pre_tokenizer = Split(Regex(r"[\s\S]"), behavior="isolated")
-    tokenizer.post_processor = TemplateProcessing(
-        single=f"{BOS} $A", special_tokens=[(BOS, vocabulary[BOS])]
-    )
+    tokenizer.post_processor = TemplateProcessing(single=f"{BOS} $A", special_tokens=[(BOS, vocabulary[BOS])])
     tokenizer.decoder = Fuse()
     return PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,

@@ -7,7 +7,6 @@ into micro-batches; a batch without signal leaves the weights as they are.
 
 import copy
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import reduce
 from operator import add
@@ -20,11 +19,11 @@ from async_rollout.algorithms.aggregate import denominator
 from async_rollout.config.run import RunConfig
 from async_rollout.learner.batching import MicroBatch, collate, pack, split
 from async_rollout.learner.loss import Loss, needs_proximal_pass
-from async_rollout.learner.metrics import Tally, UpdateMetrics, summarize
+from async_rollout.learner.metrics import Tally, summarize
 from async_rollout.learner.optimizer import Optimizer
 from async_rollout.learner.rows import Row, make_batch
 from async_rollout.policy.interface import Policy, Scores
-from async_rollout.types import Group
+from async_rollout.types import Group, UpdateMetrics
 
 
 class Learner:
@@ -121,11 +120,4 @@ class Learner:
             yield indices, collate([rows[i] for i in indices], self.policy.codec.pad_id)
 
     def _score(self, policy: Policy, micro: MicroBatch) -> Scores:
-        with self._autocast():
-            return policy.score(micro.scoring, self.config.sampling.temperature)
-
-    def _autocast(self) -> AbstractContextManager:
-        name = self.config.model.autocast
-        if name == "none":
-            return nullcontext()
-        return torch.autocast(self.device.type, dtype=getattr(torch, name))
+        return policy.score(micro.scoring, self.config.sampling.temperature)

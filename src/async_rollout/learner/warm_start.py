@@ -1,0 +1,189 @@
+"""Builds the embedded model and gives it a supervised start from which RL has room to learn.
+
+Always: the result is a function of the config alone (one thread, own random streams); the
+directory appears whole or not at all, and loads as any Hugging Face model.
+"""
+
+import math
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import torch
+from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+from async_rollout.config.model import WarmStartConfig
+from async_rollout.learner.characters import build_tokenizer
+from async_rollout.records.files import write_json
+from async_rollout.tasks import sort
+
+Progress = Callable[[int, float], None]
+
+WARMUP_STEPS = 20
+FLOOR = 0.1  # of the peak learning rate, at the end of the cosine
+HELD_OUT = 256
+ANSWER_TOKENS = 16
+IGNORED = -100
+
+
+def warm_start(config: WarmStartConfig, directory: Path, progress: Progress | None = None) -> dict:
+    """Train the embedded model on demonstrations and write it to `directory`.
+
+    `progress` is called with (steps done, loss). Returns, and writes beside the model as
+    `warm_start.json`: the config, the last loss, held-out pass rates and CPU seconds.
+    """
+    started = time.process_time()
+    with _one_thread_own_streams(config.seed):
+        tokenizer = build_tokenizer()
+        model = build_model(config, tokenizer)
+        loss = _train(model, tokenizer, config, progress)
+        _, held_out = sort.generate(0, HELD_OUT, config.seed)
+        result = {
+            "warm_start": config.model_dump(mode="json"),
+            "parameters": model.num_parameters(),
+            "loss": loss,
+            "pass_rate_sampled": pass_rate(model, tokenizer, held_out, sampled=True),
+            "pass_rate_greedy": pass_rate(model, tokenizer, held_out, sampled=False),
+            "held_out": HELD_OUT,
+            "cpu_seconds": time.process_time() - started,
+        }
+    with _whole_directory(directory) as unfinished:
+        model.save_pretrained(unfinished)
+        tokenizer.save_pretrained(unfinished)
+        write_json(unfinished / "warm_start.json", result)
+    return result
+
+
+def build_model(config: WarmStartConfig, tokenizer: PreTrainedTokenizerFast) -> LlamaForCausalLM:
+    """The embedded model with random weights.
+
+    Llama's architecture, because AutoTokenizer replaces the tokenizer of a Qwen2 model by its own.
+    """
+    return LlamaForCausalLM(
+        LlamaConfig(
+            vocab_size=len(tokenizer),
+            hidden_size=config.hidden_size,
+            num_hidden_layers=config.layers,
+            num_attention_heads=config.heads,
+            num_key_value_heads=config.kv_heads,
+            intermediate_size=config.intermediate_size,
+            max_position_embeddings=4096,
+            tie_word_embeddings=True,
+            initializer_range=0.05,
+            pad_token_id=tokenizer.pad_token_id,
+            bos_token_id=tokenizer.bos_token_id,
+            eos_token_id=tokenizer.eos_token_id,
+        )
+    )
+
+
+@torch.no_grad()
+def pass_rate(
+    model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, tasks: list[sort.Task], *, sampled: bool
+) -> float:
+    """Share of tasks answered exactly, one answer each, at temperature 1 or greedily."""
+    prompts = tokenizer([task.prompt for task in tasks], padding=True, return_tensors="pt")
+    how = {"do_sample": True, "top_k": 0, "top_p": 1.0} if sampled else {"do_sample": False}
+    output = model.eval().generate(
+        input_ids=prompts.input_ids,
+        attention_mask=prompts.attention_mask,
+        max_new_tokens=ANSWER_TOKENS,
+        **how,
+    )
+    answers = tokenizer.batch_decode(output[:, prompts.input_ids.shape[1] :], skip_special_tokens=True)
+    return sum(a == t.gold_answer for a, t in zip(answers, tasks, strict=True)) / len(tasks)
+
+
+def _train(
+    model: LlamaForCausalLM,
+    tokenizer: PreTrainedTokenizerFast,
+    config: WarmStartConfig,
+    progress: Progress | None,
+) -> float | None:
+    """Next-token loss on the answers only; returns the last one."""
+    rng = np.random.default_rng(config.seed)
+    optimizer = torch.optim.AdamW(
+        model.parameters(), lr=config.lr, betas=(0.9, 0.98), weight_decay=0.01, fused=True
+    )
+    value = None
+    for step in range(config.steps):
+        pairs = sort.demonstrations(rng, config.batch, config.marked_share, config.corrupted_share)
+        ids, targets = _encode(tokenizer, pairs)
+        logits = model(input_ids=ids).logits  # padding on the right is never attended to
+        loss = torch.nn.functional.cross_entropy(
+            logits[:, :-1].flatten(0, 1), targets[:, 1:].flatten(), ignore_index=IGNORED
+        )
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        for group in optimizer.param_groups:
+            group["lr"] = config.lr * _schedule(step, config.steps)
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+        value = loss.item()
+        if progress is not None:
+            progress(step + 1, value)
+    return value
+
+
+def _encode(
+    tokenizer: PreTrainedTokenizerFast, pairs: list[tuple[str, str]]
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """(ids, targets), each (n, longest): prompt, answer, eos; targets are set on answer and eos."""
+    prompts = [tokenizer(prompt)["input_ids"] for prompt, _ in pairs]
+    answers = [
+        [*tokenizer(answer, add_special_tokens=False)["input_ids"], tokenizer.eos_token_id]
+        for _, answer in pairs
+    ]
+    width = max(len(p) + len(a) for p, a in zip(prompts, answers, strict=True))
+    ids = torch.full((len(pairs), width), tokenizer.pad_token_id)
+    targets = torch.full_like(ids, IGNORED)
+    for i, (prompt, answer) in enumerate(zip(prompts, answers, strict=True)):
+        end = len(prompt) + len(answer)
+        ids[i, :end] = torch.tensor(prompt + answer)
+        targets[i, len(prompt) : end] = torch.tensor(answer)
+    return ids, targets
+
+
+def _schedule(step: int, steps: int) -> float:
+    """Linear warm-up, then a cosine down to the floor; a factor on the peak learning rate."""
+    if step < WARMUP_STEPS:
+        return (step + 1) / WARMUP_STEPS
+    done = (step - WARMUP_STEPS) / max(1, steps - WARMUP_STEPS)
+    return FLOOR + (1 - FLOOR) * (1 + math.cos(math.pi * done)) / 2
+
+
+@contextmanager
+def _one_thread_own_streams(seed: int) -> Iterator[None]:
+    """One compute thread and a seeded torch stream, both given back afterwards."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+@contextmanager
+def _whole_directory(directory: Path) -> Iterator[Path]:
+    """A directory to fill that takes the place of `directory` once it is complete and on disk."""
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    home = Path(tempfile.mkdtemp(dir=directory.parent, prefix=f".{directory.name}."))
+    unfinished = home / "new"
+    unfinished.mkdir()
+    try:
+        yield unfinished
+        for path in unfinished.iterdir():
+            with path.open("rb") as file:
+                os.fsync(file.fileno())
+        if directory.exists():
+            directory.rename(home / "old")
+        unfinished.rename(directory)
+    finally:
+        shutil.rmtree(home, ignore_errors=True)
