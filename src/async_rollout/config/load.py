@@ -52,9 +52,9 @@ def read_yaml(path: str | Path) -> dict[str, Any]:
     """A YAML file's mapping; ConfigError with file and line if it cannot be read."""
     try:
         content = _parse(Path(path).read_text(encoding="utf-8"), str(path))
-    except OSError as error:
-        fix = "give the path of a YAML file"
-        raise ConfigError([Problem("file", str(path), error.strerror or str(error), fix)]) from error
+    except (OSError, UnicodeDecodeError) as error:
+        what = getattr(error, "strerror", None) or str(error)
+        raise ConfigError([Problem("file", str(path), what, "give the path of a YAML file")]) from error
     if not isinstance(content, dict):
         problem = Problem("(top level)", content, "wrong type", "write a mapping, such as experiment: NAME")
         raise ConfigError([problem], str(path))
@@ -71,12 +71,7 @@ def load_sweep(path: str | Path, overrides: Sequence[str] = ()) -> SweepConfig:
 
 def sweep_from_dict(content: Mapping[str, Any], source: str = "config") -> SweepConfig:
     """The sweep of a mapping, such as Snakemake's `config`, whose numbers may be strings."""
-    content = _plain(content)
-    if isinstance(datasets := content.get("datasets"), list):
-        content["datasets"] = [_relative(dataset) for dataset in datasets]
-    if isinstance(model := content.get("model"), dict) and "id" in model:
-        model["id"] = _relative(model["id"], prefix="")
-    return _validated(SweepConfig, content, source)
+    return _validated(SweepConfig, _plain(content), source)
 
 
 def run_from_json(text: str) -> RunConfig:
@@ -99,16 +94,14 @@ def _validated(model: type, content: Any, source: str) -> Any:
 def _parse(text: str, source: str) -> Any:
     try:
         return yaml.load(text, _Loader)
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark
-        line = f":{mark.line + 1}" if mark else ""
-        problem = Problem(
-            f"{source}{line}",
-            text.splitlines()[mark.line] if mark else text,
-            str(error.problem),
-            "correct this line",
-        )
-        raise ConfigError([problem], source) from error
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = mark.line if mark else 0
+        what = str(getattr(error, "problem", None) or error)
+        shown = next(iter(text.splitlines()[line:]), "")
+        raise ConfigError(
+            [Problem(f"{source}:{line + 1}", shown, what, "correct this line")], source
+        ) from error
 
 
 def _override(content: dict[str, Any], text: str) -> None:
@@ -132,16 +125,17 @@ def _override(content: dict[str, Any], text: str) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """Plain dicts and lists; the words that Snakemake's command line leaves for None become None."""
+    """Plain dicts and lists.
+
+    The words that Snakemake's command line leaves for None become None. A path below the working
+    directory loses the machine's part of it, so that cells compare across checkouts.
+    """
     if isinstance(value, Mapping):
         return {name: _plain(inner) for name, inner in value.items()}
     if isinstance(value, list):
         return [_plain(inner) for inner in value]
-    return None if value in ("null", "~") else value
-
-
-def _relative(text: Any, prefix: str = "jsonl:") -> Any:
-    """A path below the working directory without the machine's part of it, so that cells compare."""
-    path = text.removeprefix(prefix) if isinstance(text, str) and text.startswith(prefix) else ""
-    here = os.getcwd() + os.sep
-    return prefix + os.path.normpath(path)[len(here) :] if os.path.normpath(path).startswith(here) else text
+    if isinstance(value, str):
+        here = f"{os.getcwd()}{os.sep}"
+        text = re.sub(f"^(jsonl:)?{re.escape(here)}", r"\1", value)
+        return None if text in ("null", "~") else text
+    return value
