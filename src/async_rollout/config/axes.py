@@ -53,7 +53,7 @@ def dataset_slug(dataset: str) -> str:
 def _whole(value: Any, what: str) -> int:
     """A whole number >= 0 from an int or its decimal digits: `01` and 1 are the same."""
     digits = str(value)
-    if isinstance(value, bool) or not re.fullmatch(r"[0-9]+", digits):
+    if not re.fullmatch(r"[0-9]+", digits):
         raise bad_value("out of range" if re.fullmatch(r"-[0-9]+", digits) else "wrong type", what)
     return int(digits)
 
@@ -69,7 +69,7 @@ def _staleness(value: Any) -> int | str:
 
 
 def _decoupled(value: Any) -> int:
-    if isinstance(value, bool) or str(value) not in ("0", "1"):
+    if str(value) not in ("0", "1"):
         raise bad_value("not a known value", "1 (decoupled objective) or 0 (live)")
     return int(value)
 

@@ -17,7 +17,13 @@ class RolloutConfig(Block):
         why="runs without a GPU",
         min_length=1,
     )
-    slots: int = key(32, "samples that one worker decodes at once", unit="samples", ge=1)
+    slots: int | None = key(
+        None,
+        "samples that one worker decodes at once; when empty: all B·G in mode `sync`, a quarter of them (at "
+        "least G) where generation and training overlap",
+        unit="samples",
+        ge=1,
+    )
     prefetch_groups: int = key(
         1, "groups a worker holds beyond its free slots, so that it never waits for work", unit="groups", ge=0
     )

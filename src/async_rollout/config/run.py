@@ -76,3 +76,11 @@ class RunConfig(Blocks):
     def staleness_bound(self) -> float:
         """K as a number; infinity where there is no bound."""
         return float(self.k)
+
+    @property
+    def slots(self) -> int:
+        """Samples that a worker decodes at once."""
+        samples = self.batch.groups * self.batch.group_size
+        if self.rollout.slots is not None:
+            return self.rollout.slots
+        return samples if self.mode == "sync" else max(self.batch.group_size, samples // 4)
