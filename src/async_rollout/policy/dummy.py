@@ -14,7 +14,7 @@ from safetensors.torch import load_file, save_file
 
 from async_rollout.config.run import RunConfig
 from async_rollout.policy.answer_engine import AnswerEngine
-from async_rollout.policy.answers import candidates
+from async_rollout.policy.candidates import candidates
 from async_rollout.policy.char_codec import CharCodec
 from async_rollout.policy.interface import Scores, ScoringBatch
 from async_rollout.tasks.task import Task

@@ -15,7 +15,7 @@ from safetensors.torch import load_file, save_file
 
 from async_rollout.config.run import RunConfig
 from async_rollout.policy.answer_engine import AnswerEngine
-from async_rollout.policy.answers import KINDS, candidates
+from async_rollout.policy.candidates import KINDS, candidates
 from async_rollout.policy.char_codec import CharCodec
 from async_rollout.policy.interface import Scores, ScoringBatch
 from async_rollout.policy.sampling import NonFiniteLogit, Sampler
@@ -97,6 +97,6 @@ class TabularPolicy:
         longest = max(map(len, self._responses[task.prompt]))
         if longest > self._sampling.max_new_tokens:
             raise ValueError(
-                f"sampling.max_new_tokens = {self._sampling.max_new_tokens}: an answer to task {task.task_id} "
-                f"takes {longest} characters with its stop; the tabular backend needs room for all of it"
+                f"sampling.max_new_tokens = {self._sampling.max_new_tokens}: an answer to {task.task_id} "
+                f"takes {longest} characters with its stop, and the tabular backend needs room for all of it"
             )
