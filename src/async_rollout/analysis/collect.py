@@ -1,0 +1,137 @@
+"""The cells of a sweep as one table: a row for each cell that was asked for, found or not."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import pandas as pd
+
+from async_rollout.records.cells import SummaryError, read_summary
+from async_rollout.records.summary import Summary
+
+if TYPE_CHECKING:
+    from async_rollout.config.cells import Cell
+
+AXES = ("dataset", "mode", "algorithm", "arm", "k", "decoupled", "seed")
+FRAME = ("cell", *AXES, "status")
+MODES = ("sync", "async", "areal", "lagged")
+
+
+@dataclass(frozen=True)
+class Gap:
+    """Why a cell has no summary that can be used."""
+
+    cell_id: str
+    kind: Literal["missing", "broken"]
+    text: str
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """The cells of a sweep in order of their axes; `summaries` holds the usable ones."""
+
+    expected: tuple["Cell", ...]
+    paths: Mapping["Cell", Path]
+    summaries: Mapping["Cell", Summary]
+    gaps: Mapping["Cell", Gap]
+
+    def done(self) -> list[tuple["Cell", Summary]]:
+        """Cells with a usable summary, in order."""
+        return [(cell, self.summaries[cell]) for cell in self.expected if cell in self.summaries]
+
+    def of_dataset(self, dataset: str) -> "Cells":
+        """Only the cells of one dataset."""
+        kept = tuple(cell for cell in self.expected if cell.dataset == dataset)
+        return Cells(
+            kept,
+            {c: self.paths[c] for c in kept},
+            {c: self.summaries[c] for c in kept if c in self.summaries},
+            {c: self.gaps[c] for c in kept if c in self.gaps},
+        )
+
+    @property
+    def slug(self) -> str:
+        """The name in paths of the one dataset that these cells have."""
+        (slug,) = {cell.dataset_slug for cell in self.expected}
+        return slug
+
+    def directory(self, cell: "Cell") -> Path:
+        """Where the cell's files are."""
+        return self.paths[cell].parent
+
+    @cached_property
+    def datasets(self) -> list[str]:
+        """Names of the datasets, in order."""
+        return list(dict.fromkeys(cell.dataset for cell in self.expected))
+
+    @cached_property
+    def frame(self) -> pd.DataFrame:
+        """One row a cell: `cell` (its id), the axes, `status` (`missing` and `broken` too)."""
+        rows = [
+            {"cell": cell.id, **{axis: getattr(cell, axis) for axis in AXES}, "status": self._status(cell)}
+            for cell in self.expected
+        ]
+        return pd.DataFrame(rows, columns=list(FRAME))
+
+    def _status(self, cell: "Cell") -> str:
+        return self.summaries[cell].status if cell in self.summaries else self.gaps[cell].kind
+
+
+def collect(paths: Mapping["Cell", Path], hashes: Mapping["Cell", str] | None = None) -> Cells:
+    """Read the summary of each expected cell; what cannot be read becomes a `Gap`.
+
+    With `hashes` (the config hash of each cell) a summary of another config is a gap too.
+    """
+    summaries: dict[Cell, Summary] = {}
+    gaps: dict[Cell, Gap] = {}
+    for cell, path in paths.items():
+        try:
+            summary = read_summary(path)
+            _refuse_foreign(cell, path, summary, hashes[cell] if hashes else None)
+        except FileNotFoundError:
+            gaps[cell] = Gap(cell.id, "missing", "no summary.json: the cell has not finished")
+        except SummaryError as error:
+            gaps[cell] = Gap(cell.id, "broken", _without_directory(error, path))
+        else:
+            summaries[cell] = summary
+    return Cells(tuple(sorted(paths, key=order)), dict(paths), summaries, gaps)
+
+
+def order(cell: "Cell") -> tuple:
+    """Sort key of a cell: dataset, mode, algorithm, arm, K as a number, decoupled, seed."""
+    return (cell.dataset, mode_rank(cell.mode), cell.mode, cell.algorithm, cell.arm, float(cell.k),
+            cell.decoupled, cell.seed)  # fmt: skip
+
+
+def mode_rank(mode: str) -> int:
+    """Place of a mode in tables and legends; unknown ones come last."""
+    return MODES.index(mode) if mode in MODES else len(MODES)
+
+
+def duplicates(cells: Iterable[tuple["Cell", Summary]]) -> list[list[str]]:
+    """Ids of cells whose summaries come from one and the same config."""
+    by_hash: dict[str, list[str]] = {}
+    for cell, summary in cells:
+        by_hash.setdefault(summary.config_hash, []).append(cell.id)
+    return [ids for ids in by_hash.values() if len(ids) > 1]
+
+
+def _refuse_foreign(cell: "Cell", path: Path, summary: Summary, config_hash: str | None) -> None:
+    for axis in AXES:
+        wanted, found = getattr(cell, axis), getattr(summary, axis)
+        if wanted != found:
+            raise SummaryError(f"{path}: {axis} is {found!r}, this cell's is {wanted!r}")
+    for axis in AXES:
+        if axis in summary.config and summary.config[axis] != getattr(summary, axis):
+            raise SummaryError(
+                f"{path}: its config has {axis} {summary.config[axis]!r}, the summary {getattr(summary, axis)!r}"
+            )
+    if config_hash is not None and summary.config_hash != config_hash:
+        raise SummaryError(f"{path}: made from another config than the sweep now asks for")
+
+
+def _without_directory(error: SummaryError, path: Path) -> str:
+    """The reason without the machine's path: a report travels."""
+    return str(error).removeprefix(f"{path}: ")
