@@ -1,7 +1,7 @@
-"""Known answers as a model would write them, and wrong ones of eight kinds.
+"""Candidate answers: a task's known answer as a model would write it, and wrong ones by kind.
 
-A kind of mistake is the same for every task, so that what is learned about it on some
-tasks holds for others. Imports no torch.
+A kind of mistake is the same for every task, so what is learned about it on some tasks
+holds for others. Imports no torch.
 """
 
 from collections.abc import Sequence
@@ -10,41 +10,45 @@ from async_rollout.tasks.task import Task
 
 KINDS = 8  # of answers; kind 0 is the right one
 
-
-def right_answer(task: Task) -> str:
-    """A response to the task that its judge accepts. Raises ValueError without a gold answer."""
-    if task.gold_answer is None:
-        raise ValueError(f"task {task.task_id} has no gold_answer: only the causal_lm backend can try it")
-    match task.task_type:
-        case "gsm8k":
-            return f"#### {task.gold_answer}"
-        case "math":
-            return f"\\boxed{{{task.gold_answer}}}"
-        case _:
-            return task.gold_answer
+_WRITTEN = {"sort": "{}", "gsm8k": "#### {}"}  # how an answer stands in a response, by task type
 
 
 def candidates(tasks: Sequence[Task]) -> list[list[str]]:
-    """For each task its answers by kind, all different: the right one first."""
-    right = [right_answer(task) for task in tasks]
-    return [_with_mistakes(answer, right[i - 1]) for i, answer in enumerate(right)]
+    """For each task its responses by kind, all different: the right one first.
+
+    Raises ValueError for a task whose right response is not known.
+    """
+    gold = [_gold(task) for task in tasks]
+    return [
+        [_WRITTEN[task.task_type].format(text) for text in _variants(gold[i], elsewhere=gold[i - 1])]
+        for i, task in enumerate(tasks)
+    ]
 
 
-def _with_mistakes(right: str, elsewhere: str) -> list[str]:
-    """`right`, then seven wrong ones; `elsewhere` is the right answer of another task."""
-    found = [right]
-    for wrong in (
-        right[1:],
-        right[:-1],
-        right[::-1],
-        right + right[-1:],
-        _raise_last_digit(right),
-        right[:1] + right[2:],
+def _gold(task: Task) -> str:
+    if task.gold_answer is None or task.task_type not in _WRITTEN:
+        raise ValueError(
+            f"task {task.task_id} ({task.task_type}): the backends dummy and tabular know no right response "
+            "to it; use model.backend = causal_lm"
+        )
+    return task.gold_answer.replace(",", "")  # in numbers a lost comma would be no mistake
+
+
+def _variants(gold: str, elsewhere: str) -> list[str]:
+    """`gold`, then seven others; `elsewhere` is the gold answer of another task."""
+    found = [gold]
+    for other in (
+        gold[1:],
+        gold[:-1],
+        gold[::-1],
+        gold + gold[-1:],
+        _raise_last_digit(gold),
+        gold[:1] + gold[2:],
         elsewhere,
     ):
-        while wrong in found:
-            wrong = wrong[:-1] + "??"
-        found.append(wrong)
+        while other in found:
+            other = other[:-1] + "??"
+        found.append(other)
     return found
 
 

@@ -17,6 +17,7 @@ from async_rollout.policy.answer_engine import AnswerEngine
 from async_rollout.policy.candidates import candidates
 from async_rollout.policy.char_codec import CharCodec
 from async_rollout.policy.interface import Scores, ScoringBatch
+from async_rollout.tasks.prompts import prompt_text
 from async_rollout.tasks.task import Task
 from async_rollout.types import SampleRequest
 
@@ -31,7 +32,7 @@ class DummyPolicy:
         self.codec = CharCodec()
         self._weight = torch.nn.Parameter(torch.zeros((), device=device))
         self._answers = {
-            task.prompt: tuple(self.codec.encode_response(text) for text in texts)
+            prompt_text(task): tuple(self.codec.encode_response(text) for text in texts)
             for task, texts in zip(tasks, candidates(tasks), strict=True)
         }
         if (saved := Path(config.model.id) / FILE).exists():

@@ -5,6 +5,10 @@ the next one. The weights' version is read at that forward and stamps every toke
 from its logits. New weights discard the KV cache; the running prefixes are computed again
 before the next step, so every token is conditioned on its full prefix under the weights of
 its version, while earlier tokens keep the log-probabilities they were sampled with.
+
+A prefill costs about as much as a step, however few prompts it takes. So submitted samples
+wait until their idle slots have cost one step together (the ski-rental rule: never more
+than twice the best that foresight could do), and take part in any recompute before that.
 """
 
 import time
@@ -43,101 +47,122 @@ class DecodingEngine:
         self._sampler = sampler
         self._stop_ids = np.array(sorted(stop_ids), dtype=np.int32)
         self._budget = prefill_tokens
-        self._slots = Slots(slots, seed)
+        self._state = Slots(slots, seed)
         self._cache = SlotCache(slots)
+        self._waiting: list[SampleRequest] = []
+        self._idle = 0.0  # steps' worth of slots that waiting samples have left idle
         self._most_positions = getattr(forward.model.config, "max_position_embeddings", None)
 
     @property
     def slots(self) -> int:
         """Samples that can be decoded at once."""
-        return self._slots.size
+        return self._state.size
 
     @property
     def free_slots(self) -> int:
         """Slots that `submit` can still fill."""
-        return self.slots - int(self._slots.busy.sum())
+        return self.slots - int(self._state.busy.sum()) - len(self._waiting)
 
     def running(self) -> list[SampleId]:
-        """Samples that hold a slot."""
-        return self._slots.running()
+        """Samples that hold a slot, waiting ones included."""
+        return self._state.running() + [request.id for request in self._waiting]
 
     def submit(self, requests: Iterable[SampleRequest]) -> None:
-        """Give requests to free slots; they are prefilled in the next step."""
+        """Give requests to free slots; a later step prefills them."""
         requests = list(requests)
         if len(requests) > self.free_slots:
             raise ValueError(f"{len(requests)} samples submitted to {self.free_slots} free slots")
         for request in requests:
             self._check(request)
-        self._slots.place(requests)
+        self._waiting += requests
 
     def cancel(self, groups: set[int]) -> list[SampleId]:
         """Forget running samples of these groups; returns what was cancelled."""
-        held = [(row, r.id) for row, r in enumerate(self._slots.requests) if r and r.id.group in groups]
-        self._slots.release(np.array([row for row, _ in held], dtype=np.int64))
-        return [sample_id for _, sample_id in held]
+        cancelled = [sample for sample in self.running() if sample.group in groups]
+        rows = [row for row in self._state.rows if self._state.requests[row].id.group in groups]
+        self._state.release(np.array(rows, dtype=np.int64))
+        self._waiting = [request for request in self._waiting if request.id.group not in groups]
+        return cancelled
 
     @torch.inference_mode()
     def step(self) -> list[Trajectory]:
-        """Sample one token for every running sample (prefilling new ones); returns the finished."""
-        state = self._slots
-        moves = state.close_holes()
-        if moves[0].size:
-            self._cache.move_rows(*moves)
-        n = state.top
-        if not n:
+        """Sample one token for every sample whose prompt is prefilled; returns the finished."""
+        if self._waiting and self._worth_a_prefill():
+            self._admit()
+        elif not self._waiting:
+            self._cache.move_rows(*self._state.close_holes())
+        rows = self._state.rows
+        if not rows.size:
             return []
-        cached, fresh = state.cached[:n], state.fresh[:n]
-        self._cache.reserve(int(cached.max()), kept=int(cached[~fresh].max(initial=0)))
-        if fresh.any():
-            self._prefill(fresh.nonzero()[0])
-        tokens, logprobs = self._draw(self._decode(n, cached), uniforms(state.streams[:n], state.count[:n]))
-        state.append(n, tokens, logprobs, self.version)
-        return self._collect(n, tokens)
+        logits = self._decode(rows)
+        tokens, logprobs = self._draw(logits, rows)
+        self._state.append(rows, tokens, logprobs, self.version)
+        return self._collect(rows, tokens)
 
     @torch.inference_mode()
     def weights_changed(self, version: int) -> Recompute:
-        """The parameters now hold this version: recompute the KV cache of the running prefixes."""
+        """The parameters now hold this version: recompute the KV cache of the running prefixes.
+
+        `tokens` counts running prefixes only, not the waiting prompts that are prefilled along.
+        """
         started = time.perf_counter()
-        state = self._slots
-        state.close_holes()  # the cache that would have to follow is discarded
         self.version = version
+        resumed = self._state.cached[self._state.rows]
+        if self._waiting:
+            self._state.place(self._waiting)
+            self._waiting, self._idle = [], 0.0
         self._cache.clear()
-        rows = (state.busy & ~state.fresh).nonzero()[0]
-        cached = state.cached[rows]
-        self._cache.reserve(int(cached.max(initial=0)), kept=0)
+        rows = self._state.rows
+        self._cache.reserve(int(self._state.cached[rows].max(initial=0)), kept=0)
         self._prefill(rows)
-        return Recompute(len(rows), int(cached.sum()), time.perf_counter() - started)
+        return Recompute(len(resumed), int(resumed.sum()), time.perf_counter() - started)
+
+    def _worth_a_prefill(self) -> bool:
+        """Count this step's idle slots; True once they add up to a step (at once if nothing runs)."""
+        waiting = len(self._waiting)
+        self._idle += waiting / (waiting + int(self._state.busy.sum()))
+        return self._idle >= 1.0
+
+    def _admit(self) -> None:
+        kept = int(self._state.cached[self._state.rows].max(initial=0))
+        rows = self._state.place(self._waiting)
+        self._waiting, self._idle = [], 0.0
+        self._cache.reserve(max(kept, int(self._state.cached[rows].max())), kept)
+        self._prefill(rows)
 
     def _prefill(self, rows: np.ndarray) -> None:
-        prefixes = distinct((row, self._slots.prefix(row)) for row in rows.tolist())
+        prefixes = distinct((row, self._state.prefix(row)) for row in rows.tolist())
         prefill(self._forward, self._cache, prefixes, self._budget)
-        self._slots.fresh[rows] = False
 
-    def _decode(self, n: int, cached: np.ndarray) -> torch.Tensor:
-        """Logits (n, V) that follow each row's newest token."""
-        inputs = torch.from_numpy(np.stack([self._slots.last[:n], cached])).to(self._forward.device)
+    def _decode(self, rows: np.ndarray) -> torch.Tensor:
+        """Logits (rows, V) that follow each busy row's newest token."""
+        n, cached = int(rows[-1]) + 1, self._state.cached
+        past = int(cached[rows].max())
+        self._cache.reserve(past, kept=past)
+        inputs = torch.from_numpy(np.stack([self._state.newest[:n], cached[:n]])).to(self._forward.device)
         ids, lengths = inputs[0], inputs[1]
-        visible = masks.newest(lengths, int(cached.max()) + 1)
-        logits = self._forward(ids[:, None], lengths[:, None], visible, keep=1, cache=self._cache)
+        visible = masks.newest(lengths, past + 1)
+        logits = self._forward(ids[:, None], lengths[:, None], visible, keep=1, cache=self._cache)[:, -1]
         self._cache.advance()
-        return logits[:, -1]
+        return logits if len(rows) == n else logits[torch.from_numpy(rows).to(logits.device)]
 
-    def _draw(self, logits: torch.Tensor, noise: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _draw(self, logits: torch.Tensor, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        state = self._state
         try:
-            return self._sampler.draw(logits, noise)
+            return self._sampler.draw(logits, uniforms(state.streams[rows], state.count[rows]))
         except NonFiniteLogit as error:
-            sample = self._slots.requests[error.row].id
-            position = self._slots.count[error.row]
+            row = rows[error.row]
             raise FloatingPointError(
-                f"{error} under policy version {self.version}, for response token {position} of {sample}"
+                f"{error} under policy version {self.version}, "
+                f"for response token {state.count[row]} of {state.requests[row].id}"
             ) from error
 
-    def _collect(self, n: int, tokens: np.ndarray) -> list[Trajectory]:
-        state = self._slots
-        stopped = np.isin(tokens, self._stop_ids)
-        done = (stopped | (state.count[:n] >= state.limit[:n])).nonzero()[0]
-        finished = [state.finish(row, "stop" if stopped[row] else "length") for row in done.tolist()]
-        state.release(done)
+    def _collect(self, rows: np.ndarray, tokens: np.ndarray) -> list[Trajectory]:
+        state = self._state
+        stopped = (tokens[:, None] == self._stop_ids).any(axis=1)
+        done = (stopped | (state.count[rows] >= state.limit[rows])).nonzero()[0]
+        finished = [state.trajectory(rows[i], "stop" if stopped[i] else "length") for i in done.tolist()]
+        state.release(rows[done])
         return finished
 
     def _check(self, request: SampleRequest) -> None:

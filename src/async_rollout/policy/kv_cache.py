@@ -53,6 +53,8 @@ class SlotCache(Cache):
 
     def move_rows(self, source: np.ndarray, target: np.ndarray) -> None:
         """Copy the visible columns of rows `source` to rows `target`."""
+        if not source.size:
+            return
         columns = slice(self.head - self._window, self.head)
         for tensor in (*self._keys, *self._values):
             tensor[target, :, columns] = tensor[source, :, columns]

@@ -67,7 +67,7 @@ def _ragged(forward: Forward) -> list[Trajectory]:
     engine.submit([SampleRequest(SampleId(0, 0), ids[:3], 5)])
     finished = engine.step()
     engine.submit([SampleRequest(SampleId(1, 0), ids[3:], 3)])
-    finished += engine.step()
+    finished += engine.step() + engine.step()  # it waits for one, then joins
     engine.weights_changed(0)
     while engine.running():
         finished += engine.step()

@@ -1,8 +1,11 @@
 """The samples that are being decoded, one row of numpy arrays each.
 
-Rows [0, top) may hold samples; freed rows below `top` are filled by the next samples or
-closed by moving the last ones down, so that a forward runs on rows that all hold samples.
+Busy rows all have their prefix in the KV cache. Rows below `top` that are not busy are
+holes: a forward computes them in vain, so they are filled by the next samples or closed by
+moving the last ones down. What a free row still holds is stale but valid input.
 """
+
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -11,58 +14,55 @@ from async_rollout.types import FinishReason, SampleId, SampleRequest, Trajector
 
 
 class Slots:
-    """State of the running samples; `fresh` rows have nothing in the KV cache yet."""
+    """State of the running samples; rows are arrays of row numbers throughout."""
 
     def __init__(self, size: int, seed: int) -> None:
         self.size = size
         self.seed = seed
         self.requests: list[SampleRequest | None] = [None] * size
         self.busy = np.zeros(size, dtype=bool)
-        self.fresh = np.zeros(size, dtype=bool)
         self.streams = np.zeros(size, dtype=np.uint64)
-        self.prompt_length = np.zeros(size, dtype=np.int64)
+        self.prompt_length = np.ones(size, dtype=np.int64)
         self.count = np.zeros(size, dtype=np.int64)  # response tokens so far
         self.limit = np.zeros(size, dtype=np.int64)  # and at most
-        self.last = np.zeros(size, dtype=np.int64)  # newest token: what the next forward is fed
+        self.newest = np.zeros(size, dtype=np.int64)  # token that the next forward is fed
         self.tokens = np.zeros((size, 0), dtype=np.int32)
         self.logprobs = np.zeros((size, 0), dtype=np.float32)
         self.versions = np.zeros((size, 0), dtype=np.int32)
 
     @property
-    def top(self) -> int:
-        """One more than the last busy row."""
-        busy = self.busy.nonzero()[0]
-        return int(busy[-1]) + 1 if busy.size else 0
+    def rows(self) -> np.ndarray:
+        """The busy rows, ascending."""
+        return self.busy.nonzero()[0]
 
     @property
     def cached(self) -> np.ndarray:
-        """Tokens of each row that the KV cache holds (or will, for fresh rows): all but the newest."""
+        """Tokens of each row that belong in the KV cache: all but the newest."""
         return self.prompt_length + self.count - 1
 
-    def place(self, requests: list[SampleRequest]) -> None:
-        """Give each request the first free row."""
-        if not requests:
-            return
+    def place(self, requests: Sequence[SampleRequest]) -> np.ndarray:
+        """Give each request the first free row; returns the rows."""
         rows = (~self.busy).nonzero()[0][: len(requests)]
         self._widen(max(request.max_new_tokens for request in requests))
         self.streams[rows] = stream_keys(self.seed, [request.id for request in requests])
         self.prompt_length[rows] = [len(request.prompt_ids) for request in requests]
-        self.last[rows] = [request.prompt_ids[-1] for request in requests]
+        self.newest[rows] = [request.prompt_ids[-1] for request in requests]
         self.limit[rows] = [request.max_new_tokens for request in requests]
         self.count[rows] = 0
-        self.busy[rows] = self.fresh[rows] = True
+        self.busy[rows] = True
         for row, request in zip(rows.tolist(), requests, strict=True):
             self.requests[row] = request
+        return rows
 
     def close_holes(self) -> tuple[np.ndarray, np.ndarray]:
-        """Move the last samples down into freed rows; returns (source, target) rows."""
+        """Move the last samples down into free rows; returns (source, target) rows."""
         n = int(self.busy.sum())
         source = n + self.busy[n:].nonzero()[0]
         target = (~self.busy[:n]).nonzero()[0]
         if source.size:
             for array in (
-                self.fresh, self.streams, self.prompt_length, self.count, self.limit,
-                self.last, self.tokens, self.logprobs, self.versions,
+                self.streams, self.prompt_length, self.count, self.limit,
+                self.newest, self.tokens, self.logprobs, self.versions,
             ):  # fmt: skip
                 array[target] = array[source]
             for old, new in zip(source.tolist(), target.tolist(), strict=True):
@@ -71,22 +71,22 @@ class Slots:
             self.release(source)
         return source, target
 
-    def append(self, n: int, tokens: np.ndarray, logprobs: np.ndarray, version: int) -> None:
-        """One more token for each of the first n rows."""
-        rows, at = np.arange(n), self.count[:n]
+    def append(self, rows: np.ndarray, tokens: np.ndarray, logprobs: np.ndarray, version: int) -> None:
+        """One more response token for each of these rows."""
+        at = self.count[rows]
         self.tokens[rows, at] = tokens
         self.logprobs[rows, at] = logprobs
         self.versions[rows, at] = version
-        self.last[:n] = tokens
-        self.count[:n] += 1
+        self.newest[rows] = tokens
+        self.count[rows] += 1
 
     def prefix(self, row: int) -> np.ndarray:
-        """Prompt and response so far, without the newest token: what belongs in the KV cache."""
+        """Prompt and response so far, without the newest token."""
         response = self.tokens[row, : self.count[row]]
         return np.concatenate([self.requests[row].prompt_ids, response])[:-1]
 
-    def finish(self, row: int, reason: FinishReason) -> Trajectory:
-        """The trajectory of a row; the row stays until released."""
+    def trajectory(self, row: int, reason: FinishReason) -> Trajectory:
+        """What a finished row holds; the row stays until released."""
         request, n = self.requests[row], self.count[row]
         return Trajectory(
             id=request.id,
@@ -100,7 +100,7 @@ class Slots:
 
     def release(self, rows: np.ndarray) -> None:
         """Free rows."""
-        self.busy[rows] = self.fresh[rows] = False
+        self.busy[rows] = False
         for row in rows.tolist():
             self.requests[row] = None
 

@@ -1,6 +1,6 @@
 """The `tabular` backend: a trainable categorical policy over candidate answers.
 
-Each task has its right answer and one wrong answer of each kind (answers.py). The logits of
+Each task has its right answer and one wrong answer of each kind (candidates.py). The logits of
 a task are a bias by kind, shared by all tasks, plus the task's own row; so tasks that are
 never trained improve too. The log-probability of the choice sits on the response's first
 token; the characters that spell it out have log-probability 0.
@@ -19,6 +19,7 @@ from async_rollout.policy.candidates import KINDS, candidates
 from async_rollout.policy.char_codec import CharCodec
 from async_rollout.policy.interface import Scores, ScoringBatch
 from async_rollout.policy.sampling import NonFiniteLogit, Sampler
+from async_rollout.tasks.prompts import prompt_text
 from async_rollout.tasks.task import Task
 from async_rollout.types import SampleRequest
 
@@ -33,8 +34,9 @@ class TabularPolicy:
         self._sampling = config.sampling
         self._responses: dict[str, list[np.ndarray]] = {}  # prompt: response ids by kind
         for task, texts in zip(tasks, candidates(tasks), strict=True):
-            self._responses[task.prompt] = [self.codec.encode_response(text) for text in texts]
-            self._check_lengths(task)
+            responses = [self.codec.encode_response(text) for text in texts]
+            self._check_lengths(task, responses)
+            self._responses[prompt_text(task)] = responses
         self._row = {prompt: row for row, prompt in enumerate(self._responses)}
         self._bias = torch.nn.Parameter(torch.zeros(KINDS, device=device))
         self._rows = torch.nn.Parameter(torch.zeros(len(self._row), KINDS, device=device))
@@ -93,8 +95,8 @@ class TabularPolicy:
                 return kind
         raise ValueError(f"{self.codec.decode(response)!r} is no candidate answer of the task {prompt!r}")
 
-    def _check_lengths(self, task: Task) -> None:
-        longest = max(map(len, self._responses[task.prompt]))
+    def _check_lengths(self, task: Task, responses: list[np.ndarray]) -> None:
+        longest = max(map(len, responses))
         if longest > self._sampling.max_new_tokens:
             raise ValueError(
                 f"sampling.max_new_tokens = {self._sampling.max_new_tokens}: an answer to {task.task_id} "
