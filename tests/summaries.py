@@ -9,7 +9,6 @@ from async_rollout.records.files import JsonlWriter, write_json
 from async_rollout.records.rows import MetricsRow
 from async_rollout.records.summary import Summary
 
-
 AXES = [field.name for field in fields(Cell)]
 
 
@@ -49,8 +48,14 @@ def summary_record(cell: Cell, **changes) -> dict:
             "objective": {"name": objective},
         },
         "eval_pass_rate": [
-            {"version": v, "updates": v, "seconds": wall * v / 60, "sampled": 0.25 + v / 120,
-             "greedy": 0.30 + v / 120, "n": 200}
+            {
+                "version": v,
+                "updates": v,
+                "seconds": wall * v / 60,
+                "sampled": 0.25 + v / 120,
+                "greedy": 0.30 + v / 120,
+                "n": 200,
+            }
             for v in (0, 20, 40, 60)
         ],
         "pass_rate_first": 0.25,
@@ -96,7 +101,7 @@ def summary_record(cell: Cell, **changes) -> dict:
         "grad_norm": 0.3,
         "software": {"async_rollout": "0.1.0", "torch": "2.13.0"},
         "machine": {"cpu": "test CPU", "cores": 2},
-    }  # fmt: skip
+    }
     return record | changes
 
 
@@ -115,6 +120,7 @@ def write_cell(results: Path, cell: Cell, *, metrics: bool = True, **changes) ->
     directory = cell_directory(results, cell)
     record = summary_record(cell, **changes)
     if metrics:
+        (directory / "metrics.jsonl").unlink(missing_ok=True)
         writer = JsonlWriter(directory / "metrics.jsonl")
         writer.write(*metrics_rows(record))
         writer.close()
@@ -131,8 +137,15 @@ def metrics_rows(record: dict) -> list[MetricsRow]:
         rate = first + (last - first) * update / max(updates - 1, 1)
         correct = sum(noise.random() < rate for _ in range(128))
         values = dict.fromkeys((field.name for field in fields(MetricsRow)), 0)
-        values |= {"version": update + 1, "seconds": float(update), "groups": [update], "staleness": {"0": 512},
-                   "correct": correct, "incorrect": 128 - correct, "empty": False}  # fmt: skip
+        values |= {
+            "version": update + 1,
+            "seconds": float(update),
+            "groups": [update],
+            "staleness": {"0": 512},
+            "correct": correct,
+            "incorrect": 128 - correct,
+            "empty": False,
+        }
         rows.append(MetricsRow(**values))
     return rows
 
@@ -161,7 +174,10 @@ def write_grid(results: Path, cells: list[Cell]) -> dict[Cell, Path]:
         points = [p | {"sampled": p["sampled"] + tilt * p["version"] / 60} for p in record["eval_pass_rate"]]
         speed = record["trained_tokens_per_sec"] * noise.uniform(0.95, 1.05)
         paths[cell] = write_cell(
-            results, cell, eval_pass_rate=points, trained_tokens_per_sec=speed,
+            results,
+            cell,
+            eval_pass_rate=points,
+            trained_tokens_per_sec=speed,
             pass_rate_last=0.75 + tilt,
-        )  # fmt: skip
+        )
     return paths

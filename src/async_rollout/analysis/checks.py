@@ -3,14 +3,12 @@
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from async_rollout.analysis.collect import Cells, duplicates
 from async_rollout.analysis.statistics import CLAIM_N
+from async_rollout.config.cells import Cell
 from async_rollout.records.summary import Flow, Summary
-
-if TYPE_CHECKING:
-    from async_rollout.config.cells import Cell
 
 Level = Literal["error", "warning", "note"]
 LEVELS = ("error", "warning", "note")
@@ -23,7 +21,7 @@ class Check:
 
     level: Level
     text: str
-    cell: "Cell | None" = None
+    cell: Cell | None = None
 
 
 def checks(cells: Cells) -> list[Check]:
@@ -72,8 +70,13 @@ def _bounds(cells: Cells) -> Iterator[Check]:
         name = f"{dataset}, {mode}, {algorithm}, {arm or 'base'}, decoupled {decoupled}, K = {k}"
         oldest = max(summary.staleness_max for summary in group)
         updates = min(summary.updates for summary in group)
-        if oldest < 1:
-            yield Check("warning", f"{name}: inert, no trained token was older than 0 versions")
+        inert = sum(summary.staleness_max < 1 for summary in group)
+        if inert:
+            yield Check(
+                "warning",
+                f"{name}: inert in {inert} of {len(group)} cells, which trained no token older "
+                "than 0 versions",
+            )
         if k == "inf":
             continue
         if updates < 4 * (k + 1):
@@ -117,7 +120,11 @@ def _single(summary: Summary) -> Iterator[tuple[Level, str]]:
                 "error",
                 f"{what} do not add up: {flow.generated} generated, {_accounted(flow)} accounted for",
             )
-    trained = sum(summary.staleness_histogram.trained.values())
+    ages = summary.staleness_histogram.trained
+    oldest = max((int(age) for age, count in ages.items() if count), default=0)
+    if oldest != summary.staleness_max:
+        yield "error", f"staleness_max is {summary.staleness_max}, the oldest trained token was {oldest} old"
+    trained = sum(ages.values())
     if trained != summary.tokens.trained:
         yield "error", f"ages of {trained} trained tokens are known, {summary.tokens.trained} were trained"
     if summary.status == "collapsed":

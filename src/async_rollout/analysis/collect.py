@@ -4,15 +4,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import pandas as pd
 
+from async_rollout.config.cells import Cell
 from async_rollout.records.cells import SummaryError, read_summary
 from async_rollout.records.summary import Summary
-
-if TYPE_CHECKING:
-    from async_rollout.config.cells import Cell
 
 AXES = ("dataset", "mode", "algorithm", "arm", "k", "decoupled", "seed")
 FRAME = ("cell", *AXES, "status")
@@ -32,12 +30,12 @@ class Gap:
 class Cells:
     """The cells of a sweep in order of their axes; `summaries` holds the usable ones."""
 
-    expected: tuple["Cell", ...]
-    paths: Mapping["Cell", Path]
-    summaries: Mapping["Cell", Summary]
-    gaps: Mapping["Cell", Gap]
+    expected: tuple[Cell, ...]
+    paths: Mapping[Cell, Path]
+    summaries: Mapping[Cell, Summary]
+    gaps: Mapping[Cell, Gap]
 
-    def done(self) -> list[tuple["Cell", Summary]]:
+    def done(self) -> list[tuple[Cell, Summary]]:
         """Cells with a usable summary, in order."""
         return [(cell, self.summaries[cell]) for cell in self.expected if cell in self.summaries]
 
@@ -57,7 +55,7 @@ class Cells:
         (slug,) = {cell.dataset_slug for cell in self.expected}
         return slug
 
-    def directory(self, cell: "Cell") -> Path:
+    def directory(self, cell: Cell) -> Path:
         """Where the cell's files are."""
         return self.paths[cell].parent
 
@@ -75,11 +73,11 @@ class Cells:
         ]
         return pd.DataFrame(rows, columns=list(FRAME))
 
-    def _status(self, cell: "Cell") -> str:
+    def _status(self, cell: Cell) -> str:
         return self.summaries[cell].status if cell in self.summaries else self.gaps[cell].kind
 
 
-def collect(paths: Mapping["Cell", Path], hashes: Mapping["Cell", str] | None = None) -> Cells:
+def collect(paths: Mapping[Cell, Path], hashes: Mapping[Cell, str] | None = None) -> Cells:
     """Read the summary of each expected cell; what cannot be read becomes a `Gap`.
 
     With `hashes` (the config hash of each cell) a summary of another config is a gap too.
@@ -99,10 +97,18 @@ def collect(paths: Mapping["Cell", Path], hashes: Mapping["Cell", str] | None = 
     return Cells(tuple(sorted(paths, key=order)), dict(paths), summaries, gaps)
 
 
-def order(cell: "Cell") -> tuple:
+def order(cell: Cell) -> tuple:
     """Sort key of a cell: dataset, mode, algorithm, arm, K as a number, decoupled, seed."""
-    return (cell.dataset, mode_rank(cell.mode), cell.mode, cell.algorithm, cell.arm, float(cell.k),
-            cell.decoupled, cell.seed)  # fmt: skip
+    return (
+        cell.dataset,
+        mode_rank(cell.mode),
+        cell.mode,
+        cell.algorithm,
+        cell.arm,
+        float(cell.k),
+        cell.decoupled,
+        cell.seed,
+    )
 
 
 def mode_rank(mode: str) -> int:
@@ -110,7 +116,7 @@ def mode_rank(mode: str) -> int:
     return MODES.index(mode) if mode in MODES else len(MODES)
 
 
-def duplicates(cells: Iterable[tuple["Cell", Summary]]) -> list[list[str]]:
+def duplicates(cells: Iterable[tuple[Cell, Summary]]) -> list[list[str]]:
     """Ids of cells whose summaries come from one and the same config."""
     by_hash: dict[str, list[str]] = {}
     for cell, summary in cells:
@@ -118,16 +124,13 @@ def duplicates(cells: Iterable[tuple["Cell", Summary]]) -> list[list[str]]:
     return [ids for ids in by_hash.values() if len(ids) > 1]
 
 
-def _refuse_foreign(cell: "Cell", path: Path, summary: Summary, config_hash: str | None) -> None:
+def _refuse_foreign(cell: Cell, path: Path, summary: Summary, config_hash: str | None) -> None:
     for axis in AXES:
         wanted, found = getattr(cell, axis), getattr(summary, axis)
         if wanted != found:
             raise SummaryError(f"{path}: {axis} is {found!r}, this cell's is {wanted!r}")
-    for axis in AXES:
-        if axis in summary.config and summary.config[axis] != getattr(summary, axis):
-            raise SummaryError(
-                f"{path}: its config has {axis} {summary.config[axis]!r}, the summary {getattr(summary, axis)!r}"
-            )
+        if summary.config.get(axis, found) != found:
+            raise SummaryError(f"{path}: {axis} is {found!r}, its own config has {summary.config[axis]!r}")
     if config_hash is not None and summary.config_hash != config_hash:
         raise SummaryError(f"{path}: made from another config than the sweep now asks for")
 

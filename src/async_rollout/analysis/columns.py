@@ -31,15 +31,13 @@ COLUMNS = {
     "seed": Column("seed", "text", "seed"),
     "status": Column("status", "text", "done, collapsed, broken or missing"),
     "updates": Column("updates", "count", "commits"),
-    "pass_rate_first": Column(
-        "train pass, first", ".3f", "training samples solved, first 10 % of updates", True
-    ),
-    "pass_rate_last": Column("train pass, last", ".3f", "training samples solved, last 10 % of updates", True),
+    "pass_rate_first": Column("train pass, first", ".3f", "training samples solved, first 10 %", True),
+    "pass_rate_last": Column("train pass, last", ".3f", "training samples solved, last 10 %", True),
     "eval_sampled_first": Column("eval pass, first", ".3f", "held-out pass rate, sampled, version 0", True),
     "eval_sampled_last": Column("eval pass, last", ".3f", "held-out pass rate, sampled, last version", True),
     "eval_greedy_last": Column("eval greedy, last", ".3f", "held-out pass rate, greedy, last version", True),
     "updates_to_threshold": Column(
-        "updates to threshold", "count", "updates at which the sampled held-out pass rate was first at the threshold"
+        "updates to threshold", "count", "updates until the held-out pass rate, sampled, was at the threshold"
     ),
     "staleness_mean": Column("staleness, mean", ".2f", "age of trained tokens in policy versions", True),
     "staleness_max": Column("staleness, max", "count", "age of the oldest trained token in versions"),
@@ -62,7 +60,7 @@ COLUMNS = {
     "collapsed": Column("collapsed", "count", "finished cells that collapsed"),
     "timed_n": Column("n timed", "count", "cells in the means of speed: one attempt only"),
     "reached": Column("reached", "text", "cells that reached the pass rate threshold"),
-}  # fmt: skip
+}
 AGGREGATED = tuple(name for name, column in COLUMNS.items() if column.aggregated)
 
 

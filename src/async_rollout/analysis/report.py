@@ -43,9 +43,14 @@ def write_report(cells: Cells, path: Path, report: ReportConfig, *, experiment: 
         findings += undrawn
         headline = summary_headline(part, report)
         datasets.append(
-            {"name": name, "slug": part.slug, "sentences": sentences(headline, report.k_headline),
-             "tables": _tables(part, headline, path.parent), "figures": figures}
-        )  # fmt: skip
+            {
+                "name": name,
+                "slug": part.slug,
+                "sentences": sentences(headline, report.k_headline),
+                "tables": _tables(part, headline, path.parent),
+                "figures": figures,
+            }
+        )
     done = [summary for _, summary in cells.done()]
     shared, varying = settings(done)
     urls = _urls(cells, path.parent)
@@ -84,7 +89,8 @@ def _tables(cells: Cells, headline: pd.DataFrame, base: Path) -> list[dict]:
     """Both tables as text, without the dataset that their section names."""
     urls = {cell.id: url for cell, url in _urls(cells, base).items()}
     captions = {
-        "mode_aggregate": "Mean ± standard deviation over seeds. Speeds leave out cells with several attempts.",
+        "mode_aggregate": "Mean ± standard deviation over seeds. "
+        "Speeds leave out cells that needed several attempts.",
         "summary_headline": "Every cell that the sweep asks for.",
     }
     frames = {"mode_aggregate": mode_aggregate(headline), "summary_headline": headline}
@@ -92,9 +98,13 @@ def _tables(cells: Cells, headline: pd.DataFrame, base: Path) -> list[dict]:
     for name, frame in frames.items():
         shown = display(frame.drop(columns="dataset"))
         tables.append(
-            {"name": name, "caption": captions[name], "csv": quote(f"{cells.slug}/tables/{name}.csv"),
-             **_grid(shown, urls)}
-        )  # fmt: skip
+            {
+                "name": name,
+                "caption": captions[name],
+                "csv": quote(f"{cells.slug}/tables/{name}.csv"),
+                **_grid(shown, urls),
+            }
+        )
     return tables
 
 
@@ -121,10 +131,18 @@ def _figures(cells: Cells, base: Path) -> tuple[list[dict], list[checking.Check]
         table = pd.read_csv(points, dtype=str, keep_default_na=False)
         prefix = f"{cells.slug}-{name}"
         drawn.append(
-            {"name": name, "title": entry.title, "caption": entry.caption, "anchor": prefix,
-             "files": [(kind, quote(f"{cells.slug}/figures/{name}.{kind}")) for kind in ("png", "svg", "csv")],
-             "svg": _inline(svg.read_text(encoding="utf-8"), prefix, directory, base), **_grid(table, urls)}
-        )  # fmt: skip
+            {
+                "name": name,
+                "title": entry.title,
+                "caption": entry.caption,
+                "anchor": prefix,
+                "files": [
+                    (end, quote(f"{cells.slug}/figures/{name}.{end}")) for end in ("png", "svg", "csv")
+                ],
+                "svg": _inline(svg.read_text(encoding="utf-8"), prefix, directory, base),
+                **_grid(table, urls),
+            }
+        )
     return drawn, undrawn
 
 

@@ -33,51 +33,60 @@ def _learning(done: pd.DataFrame) -> list[str]:
         return []
     return [
         f"{(gain > 0).sum()} of {len(gain)} evaluated cells ended with a higher held-out pass rate than they "
-        f"began with; the change lies between {gain.min():+.3f} and {gain.max():+.3f}."
+        f"began with; the changes lie between {gain.min():+.3f} and {gain.max():+.3f}."
     ]
 
 
 def _comparison(group: pd.DataFrame, base: pd.DataFrame, k: int) -> list[str]:
-    first = group.iloc[0]
-    subject = (
-        f"{MODE} with K = {k} ({first['algorithm']}, arm {first['arm']}, {first['objective']} objective)"
-    )
+    """Speed and held-out pass rate of one variant against sync of the same algorithm and arm."""
+    ours, theirs = group.iloc[0]["objective"], None if base.empty else base.iloc[0]["objective"]
+    head = f"{group.iloc[0]['algorithm']}, arm {group.iloc[0]['arm']}, {ours} objective"
     if base.empty:
-        return [f"{subject} has no finished sync cell of its algorithm and arm to be compared with."]
-    other = f"sync ({base.iloc[0]['objective']} objective)"
+        return [f"{head}: no finished sync cell of this algorithm and arm to compare {MODE} with."]
+    differ = (
+        "" if ours == theirs else f" (sync has the {theirs} objective: the schedule is not all that differs)"
+    )
     return [
-        _speed(subject, other, _by_seed(group, "trained_tokens_per_sec"), _by_seed(base, "trained_tokens_per_sec")),
-        _pass_rate(subject, other, _by_seed(group, "eval_sampled_last"), _by_seed(base, "eval_sampled_last")),
-    ]  # fmt: skip
+        f"Speed, {head}: {_speed(_speeds(group), _speeds(base), k)}{differ}.",
+        f"Learning, {head}: {_pass_rate(_ends(group), _ends(base), k)}{differ}.",
+    ]
+
+
+def _speeds(group: pd.DataFrame) -> dict[int, float]:
+    """Trained tokens a second by seed, of cells that needed one attempt."""
+    column = "trained_tokens_per_sec"
+    return _by_seed(group[(group["attempts"] == 1) & (group[column] > 0)], column)
+
+
+def _ends(group: pd.DataFrame) -> dict[int, float]:
+    """Held-out pass rate of the last version by seed."""
+    return _by_seed(group, "eval_sampled_last")
 
 
 def _by_seed(group: pd.DataFrame, column: str) -> dict[int, float]:
-    """Values by seed; speeds of cells with one attempt only, and above 0."""
-    if column == "trained_tokens_per_sec":
-        group = group[(group["attempts"] == 1) & (group[column] > 0)]
     known = group.dropna(subset=[column])
     return dict(zip(known["seed"].astype(int), known[column].astype(float), strict=True))
 
 
-def _speed(subject: str, other: str, ours: dict, theirs: dict) -> str:
+def _speed(ours: dict, theirs: dict, k: int) -> str:
     ratio = paired_ratio(ours, theirs)
     if not ratio.n:
-        return f"Speed of {subject} and {other}: no seed has a run of both that needed one attempt only."
+        return f"no seed has finished both {MODE} with K = {k} and sync at the first attempt"
     return (
-        f"{subject} trained {ratio.mean:.2f} times as many tokens a second as {other}, each on the resources of "
-        f"its own configuration{_verdict(ratio, 1.0, '.2f')}."
+        f"{MODE} with K = {k} trained {ratio.mean:.2f} times as many tokens a second as sync, each on the "
+        f"resources of its own configuration, {_verdict(ratio, 1.0, '.2f')}"
     )
 
 
-def _pass_rate(subject: str, other: str, ours: dict, theirs: dict) -> str:
+def _pass_rate(ours: dict, theirs: dict, k: int) -> str:
     difference = paired_difference(ours, theirs)
     if not difference.n:
-        return f"Held-out pass rate of {subject} and {other}: no seed was evaluated in both."
+        return f"no seed was evaluated under both {MODE} with K = {k} and sync"
     seeds = sorted(ours.keys() & theirs.keys())
     ends = [estimate([values[seed] for seed in seeds]).mean for values in (ours, theirs)]
     return (
-        f"{subject} ended at a held-out pass rate of {ends[0]:.3f}, {other} at {ends[1]:.3f}: a difference of "
-        f"{difference.mean:+.3f}{_verdict(difference, 0.0, '+.3f')}."
+        f"{MODE} with K = {k} ended at a held-out pass rate of {ends[0]:.3f}, sync at {ends[1]:.3f}: a "
+        f"difference of {difference.mean:+.3f}, {_verdict(difference, 0.0, '+.3f')}"
     )
 
 
@@ -85,23 +94,23 @@ def _verdict(found: Estimate, null: float, form: str) -> str:
     """Interval and n, and whether a difference may be claimed."""
     if found.n < CLAIM_N:
         pairs = "1 pair of seeds" if found.n == 1 else f"{found.n} pairs of seeds"
-        return f" in {pairs}; no difference can be claimed from fewer than {CLAIM_N}"
-    interval = f" (95 % interval {found.low:{form}} to {found.high:{form}}, n = {found.n} pairs of seeds)"
+        return f"in {pairs}; fewer than {CLAIM_N} pairs support no claim"
+    interval = f"95 % interval {found.low:{form}} to {found.high:{form}}, n = {found.n} pairs of seeds"
     if found.claims(null):
         return interval
-    return f"{interval}; the interval includes {null:g}, so no difference is claimed"
+    return f"{interval}; it includes {null:g}, so no difference is claimed"
 
 
 def _staleness(apart: pd.DataFrame, k: int) -> list[str]:
     if apart.empty:
         return []
-    oldest, steps = (
-        int(apart["staleness_max"].max()),
-        int((apart["staleness_max"] * apart["minibatches"]).max()),
+    oldest = int(apart["staleness_max"].max())
+    steps = int((apart["staleness_max"] * apart["minibatches"]).max())
+    mean, share = apart["staleness_mean"].mean(), apart["dropped_token_share"].max()
+    dropped = (
+        f"at most {share:.1%} of a cell's generated tokens were dropped" if share > 0 else "none was dropped"
     )
-    dropped = apart["dropped_token_share"].max()
     return [
-        f"At K = {k} in mode {MODE}, trained tokens were {apart['staleness_mean'].mean():.2f} policy versions old on "
-        f"average over {len(apart)} cells, and {oldest} at most ({steps} optimizer steps); "
-        f"at most {dropped:.1%} of a cell's generated tokens were dropped."
+        f"Staleness: in {MODE} with K = {k} trained tokens were {mean:.2f} policy versions old on "
+        f"average over {len(apart)} cells, {oldest} at most ({steps} optimizer steps); {dropped}."
     ]

@@ -1,13 +1,10 @@
 """Cells that differ in seed only, and how they are named."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from async_rollout.analysis.collect import Cells, mode_rank
+from async_rollout.config.cells import Cell
 from async_rollout.records.summary import Summary
-
-if TYPE_CHECKING:
-    from async_rollout.config.cells import Cell
 
 
 @dataclass(frozen=True)
@@ -47,7 +44,7 @@ def modes(cells: Cells) -> list[str]:
     return sorted({cell.mode for cell, _ in cells.done()}, key=lambda mode: (mode_rank(mode), mode))
 
 
-def by_schedule(cells: Cells, variant: Variant) -> dict[tuple[str, int | str], list["tuple[Cell, Summary]"]]:
+def by_schedule(cells: Cells, variant: Variant) -> dict[tuple[str, int | str], list[tuple[Cell, Summary]]]:
     """Seeds by (mode, K) of one variant. Synchronous runs of the same algorithm and arm stand beside
     each objective: at staleness 0 the sweep has one cell for them."""
     found: dict[tuple[str, int | str], list] = {}

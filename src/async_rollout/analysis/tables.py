@@ -27,8 +27,12 @@ def summary_headline(cells: Cells, report: ReportConfig) -> pd.DataFrame:
         cell.id: _headline(summary, report.pass_threshold.get(cell.dataset, DEFAULT_THRESHOLD))
         for cell, summary in cells.done()
     }
-    frame = cells.frame.merge(pd.DataFrame(values.values(), columns=_values(), index=values.keys()),
-                              how="left", left_on="cell", right_index=True)  # fmt: skip
+    frame = cells.frame.merge(
+        pd.DataFrame(values.values(), columns=_values(), index=values.keys()),
+        how="left",
+        left_on="cell",
+        right_index=True,
+    )
     frame["arm"] = frame["arm"].replace("", "base")
     return frame[_HEADLINE]
 
@@ -44,8 +48,15 @@ def mode_aggregate(headline: pd.DataFrame) -> pd.DataFrame:
         done = group[group["status"].isin(["done", "collapsed"])]
         timed = done[done["attempts"] == 1]
         row = {name: _first(group[name]) for name in GROUP}
-        row |= {"seeds": len(group), "n": len(done), "collapsed": int((done["status"] == "collapsed").sum()),
-                "timed_n": len(timed), "reached": _reached(done), "staleness_max": done["staleness_max"].max()}  # fmt: skip
+        collapsed = int((done["status"] == "collapsed").sum())
+        row |= {
+            "seeds": len(group),
+            "n": len(done),
+            "collapsed": collapsed,
+            "timed_n": len(timed),
+            "reached": _reached(done),
+            "staleness_max": done["staleness_max"].max(),
+        }
         for name in AGGREGATED:
             values = (timed if COLUMNS[name].timed else done)[name].dropna()
             spread = estimate(list(values))

@@ -2,37 +2,31 @@
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from async_rollout.analysis.collect import Cells
-from async_rollout.analysis.figures.style import (
-    MODE_LINES, SYNC, Drawing, clear_points, heading, k_color, k_label, k_marker, new_figure,
-    nothing, plain, sample,
-)  # fmt: skip
+from async_rollout.analysis.figures import style
 from async_rollout.analysis.series import bounds, by_schedule, variants
 from async_rollout.analysis.statistics import CLAIM_N, estimate
+from async_rollout.config.cells import Cell
 from async_rollout.records.cells import read_metrics
-
-if TYPE_CHECKING:
-    from async_rollout.config.cells import Cell
 
 TITLE = "Pass rate against updates"
 WINDOWS = 12  # of training updates along the axis
 PER_ROW = 4
 
 
-def fig_pass_rate_curves(cells: Cells, links: Mapping["Cell", str]) -> Drawing:
+def fig_pass_rate_curves(cells: Cells, links: Mapping[Cell, str]) -> style.Drawing:
     """Two panels for each objective: held-out and training pass rate, a curve for each (mode, K)."""
     columns = variants(cells)
     if not columns:
-        return nothing(cells, TITLE, "no cell has finished")
+        return style.nothing(cells, TITLE, "no cell has finished")
     width, rows = min(len(columns), PER_ROW), 2 * math.ceil(len(columns) / PER_ROW)
-    figure = new_figure(max(2.9 * width + 0.6, 6.2), 2.3 * rows + 1.5)
-    heading(figure, TITLE, cells)
+    figure = style.new_figure(max(2.9 * width + 0.6, 6.2), 2.3 * rows + 1.5)
+    style.heading(figure, TITLE, cells)
     panels = figure.subplots(rows, width, sharex=True, sharey=True, squeeze=False)
     curves = _curves(cells)
     ks = bounds(cells)
@@ -52,17 +46,17 @@ def fig_pass_rate_curves(cells: Cells, links: Mapping["Cell", str]) -> Drawing:
             for (mode, k), seeds in schedules.items():
                 found = [(cell, curves[cell, kind]) for cell, _ in seeds]
                 _draw(axes, found, links, _look(mode, k, ks))
-        top.set_title(f"{plain(columns[index].label(columns))}\n{_counts(schedules)}")
+        top.set_title(f"{style.plain(columns[index].label(columns))}\n{_counts(schedules)}")
         bottom.set_xlabel("updates (policy version)")
         bottom.tick_params(labelbottom=True)
     for row, axes in enumerate(panels[:, 0]):
         axes.set_ylabel("pass rate, training" if row % 2 else "pass rate, held-out")
     _legend(figure, cells, ks)
-    return Drawing(figure, _points(cells, curves))
+    return style.Drawing(figure, _points(cells, curves))
 
 
-def _curves(cells: Cells) -> dict[tuple["Cell", str], list[tuple[float, float]]]:
-    """(updates, pass rate) of each cell, held-out and in training; empty where nothing was recorded."""
+def _curves(cells: Cells) -> dict[tuple[Cell, str], list[tuple[float, float]]]:
+    """(updates, pass rate) of each cell, held-out and in training; empty where style.nothing was recorded."""
     curves = {}
     for cell, summary in cells.done():
         points = sorted(summary.eval_pass_rate, key=lambda point: point.version)
@@ -71,7 +65,7 @@ def _curves(cells: Cells) -> dict[tuple["Cell", str], list[tuple[float, float]]]
     return curves
 
 
-def _training(cells: Cells, cell: "Cell") -> list[tuple[float, float]]:
+def _training(cells: Cells, cell: Cell) -> list[tuple[float, float]]:
     """Solved ÷ judged samples, pooled over equal windows of updates, at the middle of each."""
     try:
         rows = read_metrics(cells.directory(cell))
@@ -88,7 +82,7 @@ def _training(cells: Cells, cell: "Cell") -> list[tuple[float, float]]:
     return curve
 
 
-def _draw(axes: Axes, seeds: list, links: Mapping["Cell", str], look: dict) -> None:
+def _draw(axes: Axes, seeds: list, links: Mapping[Cell, str], look: dict) -> None:
     """The mean of three seeds and more with its interval, or each seed by itself."""
     line = {"color": look["color"], "linestyle": look["linestyle"]}
     if len(seeds) >= CLAIM_N:
@@ -98,20 +92,35 @@ def _draw(axes: Axes, seeds: list, links: Mapping["Cell", str], look: dict) -> N
                 by_x.setdefault(x, []).append(y)
         full = sorted(x for x, values in by_x.items() if len(values) >= CLAIM_N)
         means = [estimate(by_x[x]) for x in full]
-        axes.errorbar(full, [m.mean for m in means], [(m.high - m.low) / 2 for m in means], **line,
-                      marker=look["marker"], markersize=3.5, linewidth=1.4, elinewidth=0.8, capsize=1.5)  # fmt: skip
+        half = [(m.high - m.low) / 2 for m in means]
+        axes.errorbar(
+            full,
+            [m.mean for m in means],
+            half,
+            **line,
+            marker=look["marker"],
+            markersize=3.5,
+            linewidth=1.4,
+            elinewidth=0.8,
+            capsize=1.5,
+        )
         return
     for cell, curve in seeds:
         xs, ys = [x for x, _ in curve], [y for _, y in curve]
         axes.plot(xs, ys, **line, linewidth=1.1, alpha=0.85)
-        clear_points(axes, xs, ys, [links[cell]] * len(xs), s=11, marker=look["marker"], color=look["color"],
-                     zorder=3)  # fmt: skip
+        style.clear_points(
+            axes, xs, ys, [links[cell]] * len(xs), s=11, marker=look["marker"], color=look["color"], zorder=3
+        )
 
 
 def _look(mode: str, k: int | str, ks: list) -> dict:
     if mode == "sync":
-        return {"color": SYNC, "linestyle": MODE_LINES["sync"], "marker": "x"}
-    return {"color": k_color(k, ks), "linestyle": MODE_LINES[mode], "marker": k_marker(k, ks)}
+        return {"color": style.SYNC, "linestyle": style.MODE_LINES["sync"], "marker": "x"}
+    return {
+        "color": style.k_color(k, ks),
+        "linestyle": style.MODE_LINES[mode],
+        "marker": style.k_marker(k, ks),
+    }
 
 
 def _counts(schedules: dict) -> str:
@@ -127,8 +136,8 @@ def _legend(figure: Figure, cells: Cells, ks: list) -> None:
     schedules = dict.fromkeys((cell.mode, cell.k) for cell, _ in cells.done())
     handles = []
     for mode, k in sorted(schedules, key=lambda s: (s[0] != "sync", s[0], float(s[1]))):
-        label = mode if mode == "sync" else f"{mode}, K = {k_label(k)}"
-        handles.append(sample(label, **_look(mode, k, ks), markersize=4.5))
+        label = mode if mode == "sync" else f"{mode}, K = {style.k_label(k)}"
+        handles.append(style.sample(label, **_look(mode, k, ks), markersize=4.5))
     figure.legend(handles=handles, loc="outside lower center", ncols=min(len(handles), 5))
 
 
