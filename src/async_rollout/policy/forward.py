@@ -14,12 +14,8 @@ class Forward:
 
     def __init__(self, model: PreTrainedModel) -> None:
         self.model = model
+        self.device = model.device
         self._additive = model.config._attn_implementation == "eager"  # sdpa takes booleans
-
-    @property
-    def device(self) -> torch.device:
-        """Where the model computes."""
-        return self.model.device
 
     def __call__(
         self,
