@@ -1,0 +1,60 @@
+"""The command line: `async-rollout COMMAND`. Only the command that is asked for is imported.
+
+Exit codes: 0 done, 1 failed, 2 an error in what was asked for (nothing has been started),
+130 after Ctrl-C, 143 after SIGTERM.
+"""
+
+import sys
+from argparse import ArgumentParser
+from collections.abc import Sequence
+from importlib import import_module
+
+COMMANDS = {
+    "run": "train one cell of a sweep",
+    "cells": "list the cells of a sweep",
+    "prepare": "write a dataset's training and evaluation tasks",
+    "warm-start": "build the embedded model",
+    "fetch": "copy a model from a hub into a directory",
+    "tables": "tables of a sweep, finished or not",
+    "figures": "figures of a sweep, finished or not",
+    "report": "one self-contained HTML page of a sweep, finished or not",
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit code."""
+    argv = list(sys.argv[1:] if argv is None else argv)
+    if not argv or argv[0] not in COMMANDS:
+        _overview().parse_args(argv or ["--help"])
+    name = argv[0]
+    command = import_module(f"async_rollout.commands.{name.replace('-', '_')}")
+    parser = ArgumentParser(prog=f"async-rollout {name}", description=command.__doc__.partition(": ")[2])
+    command.configure(parser)
+    args = parser.parse_intermixed_args(argv[1:])
+
+    from async_rollout.config.errors import ConfigError
+    from async_rollout.tasks.task import TaskError
+
+    try:
+        command.execute(args)
+    except (ConfigError, TaskError) as error:
+        print(f"async-rollout {name}: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+def _overview() -> ArgumentParser:
+    """Lists the commands, and refuses what is none: it never lets a command through."""
+    parser = ArgumentParser(
+        prog="async-rollout", description="Asynchronous reinforcement learning of language models, measured."
+    )
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    for name, about in COMMANDS.items():
+        commands.add_parser(name, help=about)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

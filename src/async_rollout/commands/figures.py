@@ -1,0 +1,31 @@
+"""`async-rollout figures CONFIG`: every figure of each dataset, as png and svg, and its points as csv."""
+
+from argparse import ArgumentParser, Namespace
+
+from async_rollout.commands.sweeps import (
+    add_dataset,
+    add_sweep_or_json,
+    chosen_datasets,
+    gathered,
+    sweep_or_json,
+)
+from async_rollout.places import dataset_directory
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Arguments of the command."""
+    add_sweep_or_json(parser)
+    add_dataset(parser)
+
+
+def execute(args: Namespace) -> None:
+    """Draw the figures beside the dataset's runs."""
+    sweep = sweep_or_json(args)
+    from async_rollout.analysis.figures.catalog import FIGURES, write_figure
+
+    found = gathered(sweep)
+    for dataset in chosen_datasets(sweep, args.dataset):
+        directory = dataset_directory(sweep, dataset) / "figures"
+        for name in FIGURES:
+            write_figure(name, found.of_dataset(dataset), directory)
+        print(directory)

@@ -1,0 +1,105 @@
+"""`async-rollout run CONFIG`: trains one cell, in this directory's `results/` unless told otherwise."""
+
+import sys
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from async_rollout.commands.environment import speed_up, switch_hub_off
+from async_rollout.commands.sweeps import add_dataset, add_sweep, sweep_of
+from async_rollout.config.cells import Cell, cell_named, cells, config_hash, resolve
+from async_rollout.config.errors import ConfigError, Problem
+from async_rollout.config.load import run_from_json
+from async_rollout.config.run import RunConfig
+from async_rollout.config.sweep import SweepConfig
+from async_rollout.places import model_directory
+from async_rollout.records.cells import SUMMARY_FILE, SummaryError, read_summary
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Arguments of the command."""
+    add_sweep(parser, required=False)
+    parser.add_argument("--cell", metavar="ID", help="which cell, where the sweep has several")
+    add_dataset(parser)
+    parser.add_argument("--out", type=Path, metavar="DIR", help="the cell's directory")
+    workflow = parser.add_argument_group("instead of CONFIG, for the workflow")
+    workflow.add_argument("--resolved", metavar="JSON", help="the cell's whole configuration")
+    workflow.add_argument("--data", type=Path, metavar="DIR", help="the prepared tasks")
+
+
+def execute(args: Namespace) -> None:
+    """Train the cell."""
+    if args.resolved:
+        run = run_from_json(args.resolved)
+        _require(args, "out", "data")
+        train(run, args.out, args.data)
+        return
+    _require(args, "config")
+    sweep = sweep_of(args)
+    cell = _chosen(sweep, args)
+    run, out = resolve(sweep, cell), args.out or Path(cell.directory(sweep.experiment))
+    if _done(run, out):
+        print(f"{out / SUMMARY_FILE}: done already", file=sys.stderr)
+        return
+    _prepare(run, out / "data")
+    train(run, out, out / "data")
+    print(out / SUMMARY_FILE)
+
+
+def train(run: RunConfig, out: Path, data: Path) -> None:
+    """Run one cell whose tasks and model are there."""
+    speed_up()
+    switch_hub_off()
+    from async_rollout.runners.cell import run_cell
+
+    run_cell(run, out=out, data=data, model=model_directory(run))
+
+
+def _require(args: Namespace, *names: str) -> None:
+    for name in names:
+        if getattr(args, name) is None:
+            wanted = "CONFIG" if name == "config" else f"--{name}"
+            raise ConfigError(
+                [Problem(wanted, None, "missing", "async-rollout run config/demo.yaml --cell ID")]
+            )
+
+
+def _chosen(sweep: SweepConfig, args: Namespace) -> Cell:
+    """The one cell that is meant; ConfigError that lists the cells if there are several."""
+    if args.cell:
+        return cell_named(sweep, args.cell, args.dataset)
+    known = [cell for cell in cells(sweep) if args.dataset in (None, cell.dataset_slug)]
+    if len(known) != 1:
+        ids = "".join(f"\n    {cell.id}" for cell in known)
+        what = f"this sweep has {len(known)} cells"
+        raise ConfigError([Problem("--cell", None, what, f"name one of them:{ids}")], args.config)
+    return known[0]
+
+
+def _done(run: RunConfig, out: Path) -> bool:
+    """Whether `out` holds this very run; ConfigError if it holds another one."""
+    try:
+        found = read_summary(out / SUMMARY_FILE).config_hash
+    except (FileNotFoundError, SummaryError):
+        return False
+    if found != config_hash(run):
+        what = "holds a finished run of another configuration"
+        raise ConfigError([Problem("--out", str(out), what, "give another --out, or change `experiment`")])
+    return True
+
+
+def _prepare(run: RunConfig, data: Path) -> None:
+    """The tasks, into the cell's own directory; the model, where the workflow would put it too."""
+    from async_rollout.tasks.prepare import prepare
+
+    prepare(run.dataset, run.data, data)
+    model = model_directory(run)
+    if model is None or (model / "config.json").is_file():
+        return
+    if run.model.id == "embedded":
+        from async_rollout.commands.warm_start import build
+
+        build(run.warm_start, model)
+    else:
+        from async_rollout.commands.fetch import fetch
+
+        fetch(run.model.id, model)
