@@ -247,3 +247,16 @@ def test_aggregation_is_the_configured_one(how):
     }
     metrics = Learner(config, BigramPolicy(), "cpu").step(batch, version=0)
     assert metrics.loss == pytest.approx(expected[how], abs=1e-6)
+
+
+def test_scores_are_taken_at_the_sampling_temperature():
+    """Behaviour log-probabilities of the same weights at the same temperature: the ratio is 1."""
+    policy, batch = BigramPolicy(), groups()
+    for group in batch:
+        for t in (s.trajectory for s in group.samples):
+            ids = torch.from_numpy(t.response_ids.astype(np.int64))
+            previous = torch.cat([torch.tensor([int(t.prompt_ids[-1])]), ids[:-1]])
+            logprobs = (policy.table.detach()[previous] / 0.6).log_softmax(-1)
+            t.behavior_logprobs[:] = logprobs[torch.arange(len(ids)), ids].numpy()
+    metrics = Learner(run_config(sampling={"temperature": 0.6}), policy, "cpu").step(batch, version=0)
+    assert metrics.first_logratio_max < 1e-6
