@@ -108,7 +108,7 @@ def test_loss_and_gradient_equal_the_formula(name, spread):
         for i, j in tokens.mask.nonzero().tolist():
             args = [float(v.detach()[i, j]) for v in (tokens.logprobs, tokens.behavior, tokens.proximal)]
             value, slope = expect(*args, float(tokens.advantages[i, j]))
-            assert float(loss[i, j]) == pytest.approx(value, rel=1e-9, abs=1e-9)
+            assert float(loss.detach()[i, j]) == pytest.approx(value, rel=1e-9, abs=1e-9)
             assert float(tokens.logprobs.grad[i, j]) == pytest.approx(slope, rel=1e-9, abs=1e-9)
         assert (loss[~tokens.mask] == 0).all()
         assert (tokens.logprobs.grad[~tokens.mask] == 0).all()
@@ -131,7 +131,7 @@ def test_gspo_equals_the_formula(spread):
             parts = [ppo(s, s / len(places), a, 0.2, 0.2, None) for a in advantages]
             total = sum(slope for _, slope in parts)
             for j, (value, _) in zip(places, parts, strict=True):
-                assert float(loss[i, j]) == pytest.approx(value, rel=1e-9, abs=1e-9)
+                assert float(loss.detach()[i, j]) == pytest.approx(value, rel=1e-9, abs=1e-9)
                 assert float(tokens.logprobs.grad[i, j]) == pytest.approx(total, rel=1e-9, abs=1e-9)
 
 
