@@ -95,7 +95,7 @@ def _verdict(found: Estimate, null: float, form: str) -> str:
     if found.n < CLAIM_N:
         pairs = "1 pair of seeds" if found.n == 1 else f"{found.n} pairs of seeds"
         return f"in {pairs}; fewer than {CLAIM_N} pairs support no claim"
-    interval = f"95 % interval {found.low:{form}} to {found.high:{form}}, n = {found.n} pairs of seeds"
+    interval = f"95\u00a0% interval {found.low:{form}} to {found.high:{form}}, n = {found.n} pairs of seeds"
     if found.claims(null):
         return interval
     return f"{interval}; it includes {null:g}, so no difference is claimed"
