@@ -1,0 +1,1 @@
+"""Schedules over the same parts: one file a mode."""

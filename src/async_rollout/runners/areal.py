@@ -1,0 +1,104 @@
+"""Mode `areal`: rollout, training and publication in processes of their own.
+
+Generation never waits for training but for the staleness bound; training never waits for
+generation but for a full batch.
+"""
+
+import shutil
+import time
+from pathlib import Path
+
+from async_rollout.channels import pair
+from async_rollout.config.run import RunConfig
+from async_rollout.policy.registry import build_codec
+from async_rollout.rewards.pool import RewardPool
+from async_rollout.runners.evaluation import record_evaluation
+from async_rollout.runners.outcome import Outcome
+from async_rollout.runtime import messages as say
+from async_rollout.runtime.controller import Controller, Prompt, wait_for
+from async_rollout.runtime.progress import Progress
+from async_rollout.runtime.recorder import Recorder
+from async_rollout.runtime.resources import ResourceLog
+from async_rollout.runtime.snapshots import due_versions, snapshot_path
+from async_rollout.runtime.supervisor import Supervisor, Worker
+from async_rollout.runtime.weights import WeightStore
+from async_rollout.tasks.prompts import prompt_text
+from async_rollout.tasks.splits import read_splits, split_paths
+
+_EVALUATION_PATIENCE_SEC = 3600.0
+
+
+def run(config: RunConfig, out: Path, data: Path, recorder: Recorder, progress: Progress) -> Outcome:
+    """Run to the last commit, evaluate the snapshots, end every process."""
+    created = time.monotonic()
+    splits = read_splits(data, config.data)
+    codec = build_codec(config)
+    store = WeightStore()
+    supervisor = Supervisor(config.supervision, out)
+    rewards = RewardPool(split_paths(data), config.reward)
+    try:
+        rewards.start()
+        rollout, trainer = _start(supervisor, config, store, out, data)
+        supervisor.wait_ready()
+        rewards.wait_ready(config.supervision.setup_timeout_sec)
+        resources = ResourceLog(out / "resources.csv", {w.role: w.process.pid for w in supervisor.workers})
+        prompts = [Prompt(t.task_id, codec.encode(prompt_text(t))) for t in splits.train]
+        recorder.start()
+        controller = Controller(
+            config, prompts, supervisor, rollout, trainer, store.clock, rewards, recorder, progress
+        )
+        controller.run()
+        ended = time.monotonic()
+        progress.say("evaluating")
+        eval_prompts = tuple(codec.encode(prompt_text(t)) for t in splits.held_out)
+        for version in due_versions(config):
+            path = snapshot_path(out, version)
+            supervisor.send(rollout[0], say.Evaluate(version, str(path), eval_prompts))
+            done = wait_for(supervisor, rollout[0], say.Evaluated, _EVALUATION_PATIENCE_SEC)
+            record_evaluation(recorder, rewards, splits.held_out, version, done.sampled, done.greedy)
+        evaluated = time.monotonic()
+        resources.close()
+    finally:
+        supervisor.stop()
+        rewards.close()
+        store.close()
+    shutil.rmtree(out / "snapshots")
+    return Outcome(store.clock.version, created, recorder.started, ended, evaluated, supervisor.cpu_seconds)
+
+
+def _start(
+    supervisor: Supervisor, config: RunConfig, store: WeightStore, out: Path, data: Path
+) -> tuple[list[Worker], Worker]:
+    """Spawn all processes; returns the rollout workers and the trainer."""
+    resolved = config.model_dump(mode="json")
+    to_service, to_trainer = pair()
+    supervisor.start(
+        "parameter_service-0",
+        "async_rollout.runtime.parameter_service:main",
+        threads=1,
+        trainer=to_trainer,
+        store=store,
+    )
+    trainer = supervisor.start(
+        "trainer-0",
+        "async_rollout.runtime.trainer_worker:main",
+        threads=config.train.threads,
+        config=resolved,
+        service=to_service,
+        store=store,
+        data=data,
+        out=out,
+    )
+    rollout = [
+        supervisor.start(
+            f"rollout-{index}",
+            "async_rollout.runtime.rollout_worker:main",
+            threads=config.rollout.threads,
+            index=index,
+            config=resolved,
+            store=store,
+            data=data,
+        )
+        for index in range(config.rollout.workers)
+    ]
+    return rollout, trainer

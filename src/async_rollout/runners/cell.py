@@ -1,0 +1,91 @@
+"""One cell from start to `summary.json`, which is written last and only if all went well."""
+
+import shlex
+import shutil
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+
+from async_rollout.config.run import RunConfig
+from async_rollout.records.files import write_json, write_text
+from async_rollout.runners.summarize import summarize
+from async_rollout.runtime.events import chrome_trace, read_events
+from async_rollout.runtime.process import limit_threads
+from async_rollout.runtime.progress import Progress
+from async_rollout.runtime.recorder import Recorder
+from async_rollout.tasks.prompts import prompt_text
+from async_rollout.tasks.splits import read_splits
+
+RUNNERS = {"sync": "async_rollout.runners.sync", "areal": "async_rollout.runners.areal"}
+_LOGS = ("results.jsonl", "metrics.jsonl", "evals.jsonl", "stdout.log", "stderr.log")
+
+
+def run_cell(config: RunConfig, *, out: Path, data: Path, model: Path | None = None) -> None:
+    """Train the cell into the directory `out`, on the tasks in `data` (see tasks/prepare.py).
+
+    `model` is the directory of the embedded model, where `model.id` asks for it; the summary
+    keeps the configuration as it was given. An earlier attempt's files are kept as
+    `*.attempt<n>`. Raises what stopped the run; no process is left either way.
+    """
+    attempt = _make_room(out)
+    write_json(out / "config.json", config.model_dump(mode="json"))
+    write_text(out / "command.txt", shlex.join(sys.argv) + "\n")
+    limit_threads(config.train.threads)
+    splits = read_splits(data, config.data)
+    recorder = Recorder(out, {t.task_id: prompt_text(t) for t in splits.train})
+    name = f"{config.dataset} {out.name}"
+    progress = Progress(name, config.train.updates, config.supervision.heartbeat_sec, out)
+    try:
+        with _terminate_as_exit():
+            runner = import_module(RUNNERS[config.mode])
+            outcome = runner.run(with_model(config, model), out, data, recorder, progress)
+        recorder.close()
+        events = read_events(out / "trace")
+        write_json(out / "trace.json", chrome_trace(events, outcome.started), indent=None)
+        shutil.rmtree(out / "trace")
+        summary = summarize(config, recorder, outcome, events, attempt)
+        write_json(out / "summary.json", summary.model_dump(mode="json"))
+        progress.say(
+            f"done in {summary.wall_clock_sec:.1f} s (and {summary.setup_wall_clock_sec:.1f} s set-up)"
+        )
+    finally:
+        progress.close()
+
+
+def with_model(config: RunConfig, directory: Path | None) -> RunConfig:
+    """The configuration with `model.id: embedded` replaced by the directory it was built in."""
+    if directory is None:
+        return config
+    return config.model_copy(update={"model": config.model.model_copy(update={"id": str(directory)})})
+
+
+def _make_room(out: Path) -> int:
+    """Keep an earlier attempt's rows and logs under another name; returns this attempt's number."""
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "summary.json").unlink(missing_ok=True)
+    for leftover in ("trace", "snapshots"):
+        shutil.rmtree(out / leftover, ignore_errors=True)
+    attempt = 1 + len(list(out.glob("metrics.jsonl.attempt*")))
+    if not (out / "metrics.jsonl").exists():
+        return attempt
+    for path in (out / name for name in _LOGS):
+        if path.exists():
+            path.rename(path.with_name(f"{path.name}.attempt{attempt}"))
+    return attempt + 1
+
+
+@contextmanager
+def _terminate_as_exit() -> Iterator[None]:
+    """SIGTERM leaves through the same door as Ctrl-C: clean-up runs, the exit code is 143."""
+
+    def leave(signum: int, frame: object) -> None:
+        raise SystemExit(128 + signum)
+
+    before = signal.signal(signal.SIGTERM, leave)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

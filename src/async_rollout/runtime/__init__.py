@@ -1,0 +1,1 @@
+"""The asynchronous machine, one noun a file (docs/design.md, section 4)."""

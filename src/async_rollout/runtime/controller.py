@@ -1,0 +1,198 @@
+"""The controller: supplies rollout workers, has answers judged, hands batches to the trainer.
+
+It never blocks in a send and never touches weights. A group that it hands over stays with it
+until the commit that the group ends in; nothing else may be handed over meanwhile.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from async_rollout.config.run import RunConfig
+from async_rollout.rewards.pool import RewardPool
+from async_rollout.runtime import messages as say
+from async_rollout.runtime.clock import Clock
+from async_rollout.runtime.progress import Progress
+from async_rollout.runtime.recorder import Recorder
+from async_rollout.runtime.replay import Replay
+from async_rollout.runtime.staleness import Bounds, choose, may_submit, too_old
+from async_rollout.runtime.supervisor import Supervisor, Worker
+from async_rollout.tasks.order import TaskOrder
+from async_rollout.types import Group, Sample, SampleId, SampleRequest, Trajectory, Verdict
+
+_POLL_SEC = 0.5
+UNJUDGED = Verdict(reward=0.0, verdict="unjudged", infrastructure=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A training task as the controller needs it."""
+
+    task_id: str
+    ids: np.ndarray  # (P,) int32
+
+
+class Controller:
+    """State of one asynchronous run."""
+
+    def __init__(
+        self,
+        run: RunConfig,
+        prompts: Sequence[Prompt],
+        supervisor: Supervisor,
+        rollout: Sequence[Worker],
+        trainer: Worker,
+        clock: Clock,
+        rewards: RewardPool,
+        recorder: Recorder,
+        progress: Progress,
+    ):
+        self._run = run
+        self._prompts = prompts
+        self._order = TaskOrder(len(prompts), run.seed)
+        self._bounds = Bounds(run.batch.groups, run.staleness_bound, run.train.updates)
+        self._supervisor = supervisor
+        self._rollout = list(rollout)
+        self._trainer = trainer
+        self._clock = clock
+        self._rewards = rewards
+        self._recorder = recorder
+        self._progress = progress
+        self._replay = Replay()
+        self._load = dict.fromkeys((w.role for w in rollout), 0)  # samples sent and not finished
+        self._judging: dict[SampleId, tuple[Trajectory, str]] = {}
+        self._requested: int | None = None  # version of the trainer's open request
+        self._leased: tuple[Group, ...] = ()
+        self._version = clock.version
+
+    def run(self) -> None:
+        """Until the last commit."""
+        while self._version < self._run.train.updates:
+            self._dispatch()
+            self._hand_over()
+            self._supervisor.poll(self._rewards.waitables(), min(_POLL_SEC, self._rewards.patience()))
+            for worker in self._supervisor.workers:
+                for message in self._supervisor.receive(worker):
+                    self._hear(worker, message)
+            for key, verdict in self._rewards.poll():
+                self._judged(key, verdict)
+            self._progress.idle(
+                f"version {self._version}/{self._run.train.updates}, "
+                f"queue {self._replay.waiting}+{self._replay.running}, {len(self._judging)} being judged"
+            )
+
+    def _hear(self, worker: Worker, message: object) -> None:
+        match message:
+            case say.Finished():
+                self._load[worker.role] -= len(message.samples)
+                for trajectory, text in message.samples:
+                    self._finished(trajectory, text)
+            case say.Reloaded():
+                self._recorder.reloaded(message.resumed_samples, message.recomputed_tokens, message.seconds)
+            case say.BatchRequest():
+                self._requested = message.version
+            case say.Committed():
+                self._committed(message)
+
+    def _dispatch(self) -> None:
+        """Start groups while admission allows and a worker has room; the emptiest worker first."""
+        size = self._run.batch.group_size
+        enough = self._run.slots + self._run.rollout.prefetch_groups * size
+        while self._may_submit():
+            worker = min(self._rollout, key=lambda w: self._load[w.role])
+            if self._load[worker.role] >= enough:
+                return
+            self._submit(worker, size)
+
+    def _may_submit(self) -> bool:
+        totals = self._recorder.totals
+        lost = sum(n for what, n in totals.groups.items() if what != "trained")
+        return may_submit(totals.submitted - lost, self._version, self._bounds)
+
+    def _submit(self, worker: Worker, size: int) -> None:
+        number = self._recorder.totals.submitted
+        prompt = self._prompt_of(number)
+        self._recorder.totals.submitted += 1
+        self._replay.open(number, prompt.task_id, size, self._version)
+        self._load[worker.role] += size
+        limit = self._run.sampling.max_new_tokens
+        requests = tuple(SampleRequest(SampleId(number, i), prompt.ids, limit) for i in range(size))
+        self._supervisor.send(worker, say.Work(self._version, requests))
+
+    def _prompt_of(self, number: int) -> Prompt:
+        return self._prompts[self._order.index(number)[1]]
+
+    def _task_of(self, number: int) -> str:
+        return self._prompt_of(number).task_id
+
+    def _finished(self, trajectory: Trajectory, text: str) -> None:
+        self._recorder.generated(trajectory, self._clock.version)
+        task_id = self._task_of(trajectory.id.group)
+        if self._replay.expects(trajectory.id):
+            self._judging[trajectory.id] = (trajectory, text)
+            self._rewards.submit(trajectory.id, task_id, text)
+        else:
+            self._recorder.late(Sample(trajectory, text, UNJUDGED), task_id, self._version)
+
+    def _judged(self, key: SampleId, verdict: Verdict) -> None:
+        trajectory, text = self._judging.pop(key)
+        sample = Sample(trajectory, text, verdict)
+        if not self._replay.expects(key):
+            self._recorder.late(sample, self._task_of(key.group), self._version)
+        elif verdict.infrastructure:
+            self._reject(sample)
+        else:
+            self._replay.add(sample)
+
+    def _reject(self, sample: Sample) -> None:
+        """An answer that nobody could judge: the group cannot be normalised, so it goes whole."""
+        number = sample.trajectory.id.group
+        samples = [*self._replay.reject(number), sample]
+        self._recorder.totals.infrastructure_failures += 1
+        self._recorder.dropped(samples, number, self._task_of(number), self._version, "infrastructure")
+
+    def _hand_over(self) -> None:
+        if self._requested is None:
+            return
+        self._drop_stale(self._requested)
+        numbers = choose(
+            self._replay.complete(), self._replay.running_bounds(), self._requested, self._bounds
+        )
+        if numbers is None:
+            return
+        self._leased = tuple(self._replay.take(numbers))
+        self._requested = None
+        self._supervisor.send(self._trainer, say.Batch(self._leased))
+
+    def _drop_stale(self, version: int) -> None:
+        stale = [n for oldest, n in self._replay.complete() if too_old(oldest, version, self._bounds)]
+        for group in self._replay.take(stale):
+            self._recorder.dropped(group.samples, group.number, group.task_id, version, "stale")
+
+    def _committed(self, message: say.Committed) -> None:
+        self._version = message.version
+        row = self._recorder.committed(
+            message.version,
+            message.metrics,
+            self._leased,
+            waiting=self._replay.waiting,
+            running=self._replay.running,
+            wait_sec=message.wait_sec,
+            step_sec=message.step_sec,
+        )
+        self._leased = ()
+        self._progress.commit(row)
+
+
+def wait_for(supervisor: Supervisor, worker: Worker, kind: type, patience_sec: float) -> object:
+    """The next message of this kind from a worker. Raises TimeoutError naming the worker."""
+    deadline = time.monotonic() + patience_sec
+    while time.monotonic() < deadline:
+        supervisor.poll([], _POLL_SEC)
+        for each in supervisor.workers:
+            for message in supervisor.receive(each):
+                if each is worker and isinstance(message, kind):
+                    return message
+    raise TimeoutError(f"{worker.role} did not answer within {patience_sec:g} s")

@@ -1,0 +1,137 @@
+"""What processes say to each other, one frozen dataclass a sentence.
+
+Everything here is plain data and numpy, so that every process can read it without torch.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from async_rollout.runtime.layout import WeightLayout
+from async_rollout.types import Group, SampleRequest, Trajectory, UpdateMetrics
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """A worker has built its parts."""
+
+    seconds: float  # since its process started
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A worker's last words."""
+
+    traceback: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """To a worker: end now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """A worker ends in good order."""
+
+    cpu_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """To a rollout worker: draw these samples, under weights no older than `admitted_at`."""
+
+    admitted_at: int
+    requests: tuple[SampleRequest, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """From a rollout worker: samples with their texts."""
+
+    samples: tuple[tuple[Trajectory, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Reloaded:
+    """From a rollout worker: newer weights are in use; running samples went on."""
+
+    version: int
+    resumed_samples: int
+    recomputed_tokens: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluate:
+    """To a rollout worker: answer all prompts under the weights in a file."""
+
+    version: int
+    weights: str
+    prompts: tuple[np.ndarray, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluated:
+    """From a rollout worker: a sampled and a greedy answer to each prompt."""
+
+    version: int
+    sampled: tuple[str, ...]
+    greedy: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BatchRequest:
+    """From the trainer, after its last commit became visible: a batch for this version."""
+
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """To the trainer: B groups, leased until the commit that they end in."""
+
+    groups: tuple[Group, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """From the trainer: the parameter service has made this version visible."""
+
+    version: int
+    metrics: UpdateMetrics
+    wait_sec: float
+    step_sec: float
+
+
+@dataclass(frozen=True, slots=True)
+class Announce:
+    """From the trainer to the parameter service, once: what a buffer holds."""
+
+    layout: WeightLayout
+
+
+@dataclass(frozen=True, slots=True)
+class GrantRequest:
+    """From the trainer to the parameter service: which buffer may be written?"""
+
+
+@dataclass(frozen=True, slots=True)
+class Granted:
+    """From the parameter service: this buffer."""
+
+    buffer: int
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """From the trainer to the parameter service: the granted buffer holds this version."""
+
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Visible:
+    """From the parameter service: readers see this version now."""
+
+    version: int

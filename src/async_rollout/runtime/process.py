@@ -1,0 +1,70 @@
+"""What every spawned process does before and after its real work. Imports no torch.
+
+A process dies with its parent, leaves Ctrl-C to the parent, writes what it prints into the
+cell's logs, and says why when it fails.
+"""
+
+import importlib
+import os
+import signal
+import time
+import traceback
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from async_rollout.channels import Channel, ChannelClosed
+from async_rollout.lifeline import die_with_parent
+from async_rollout.runtime import messages as say
+from async_rollout.runtime.events import Events
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """A process's place in the run."""
+
+    role: str  # kind-index
+    target: str  # module:function, called with (controller, events, started, **arguments)
+    threads: int
+    out: Path
+    controller: Channel
+
+
+def live(seat: Seat, arguments: dict[str, Any]) -> None:
+    """Body of a spawned process."""
+    started = time.monotonic()
+    die_with_parent()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _log_to(seat.out)
+    limit_threads(seat.threads)
+    events = Events(seat.out / "trace" / f"{seat.role}.jsonl", seat.role)
+    try:
+        module, function = seat.target.split(":")
+        getattr(importlib.import_module(module), function)(seat.controller, events, started, **arguments)
+        events.close()
+        seat.controller.send(say.Stopped(time.process_time()))
+        seat.controller.drain()
+    except ChannelClosed:
+        raise SystemExit(1) from None  # the parent, or the peer whose death the parent sees, is gone
+    except Exception:
+        traceback.print_exc()
+        seat.controller.send(say.Failed(traceback.format_exc()))
+        seat.controller.drain()
+        raise SystemExit(1) from None
+
+
+def limit_threads(threads: int) -> None:
+    """Compute threads of this process; call before torch is imported.
+
+    OpenMP threads that compete for cores spin: two processes with two threads each on two
+    cores are many times slower than with one each.
+    """
+    for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+        os.environ[name] = str(threads)
+
+
+def _log_to(out: Path) -> None:
+    for descriptor, name in ((1, "stdout.log"), (2, "stderr.log")):
+        file = os.open(out / name, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        os.dup2(file, descriptor)
+        os.close(file)

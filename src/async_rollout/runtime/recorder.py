@@ -1,0 +1,201 @@
+"""Writes a run's rows as things happen, and keeps the totals that its summary needs.
+
+Every sample that was generated is counted once where it ends: trained, dropped with a
+reason, or abandoned. Staleness is counted per action token at the moment of training.
+"""
+
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from async_rollout.records.files import JsonlWriter
+from async_rollout.records.rows import EvalRow, MetricsRow, ResultRow
+from async_rollout.types import Group, Sample, Trajectory, UpdateMetrics
+
+
+@dataclass(slots=True)
+class Totals:
+    """Running sums of one run."""
+
+    submitted: int = 0
+    groups: Counter = field(default_factory=Counter)  # trained, or why dropped
+    samples: Counter = field(default_factory=Counter)  # generated, trained, or why dropped
+    tokens: Counter = field(default_factory=Counter)
+    ages: dict[str, Counter] = field(
+        default_factory=lambda: {k: Counter() for k in ("trained", "generated", "dropped")}
+    )
+    mixed_version_samples: int = 0
+    interruptions: int = 0
+    resumed_samples: int = 0
+    recomputed_tokens: int = 0
+    recompute_sec: float = 0.0
+    infrastructure_failures: int = 0
+
+
+class Recorder:
+    """One run's files: results.jsonl, metrics.jsonl, evals.jsonl."""
+
+    def __init__(self, out: Path, prompts: Mapping[str, str]):
+        self._prompts = prompts  # task id → prompt text as the model saw it
+        self._results = JsonlWriter(out / "results.jsonl")
+        self._metrics = JsonlWriter(out / "metrics.jsonl")
+        self._evals = JsonlWriter(out / "evals.jsonl")
+        self.totals = Totals()
+        self.commits: list[MetricsRow] = []
+        self.evaluations: list[EvalRow] = []
+        self.started = time.monotonic()
+
+    def start(self) -> None:
+        """All parts are ready: the run's clock starts."""
+        self.started = time.monotonic()
+
+    def generated(self, trajectory: Trajectory, version: int) -> None:
+        """A sample was finished while the clock showed `version`."""
+        self._count("generated", trajectory, version, "generated")
+
+    def reloaded(self, resumed: int, tokens: int, seconds: float) -> None:
+        """A rollout worker loaded new weights; it was an interruption if samples were running."""
+        totals = self.totals
+        totals.interruptions += resumed > 0
+        totals.resumed_samples += resumed
+        totals.recomputed_tokens += tokens
+        totals.recompute_sec += seconds
+
+    def late(self, sample: Sample, task_id: str, version: int) -> None:
+        """A sample whose group was gone before it came; it was never judged."""
+        self._count("late", sample.trajectory, version, "dropped")
+        self._results.write(self._row(sample, sample.trajectory.id.group, task_id, version, "late"))
+
+    def dropped(self, samples: Sequence[Sample], group: int, task_id: str, version: int, reason: str) -> None:
+        """These samples of a group that ends untrained are written with the reason."""
+        self.totals.groups[reason] += 1
+        for sample in samples:
+            self._count(reason, sample.trajectory, version, "dropped")
+        self._results.write(*(self._row(s, group, task_id, version, reason) for s in samples))
+
+    def committed(
+        self,
+        version: int,
+        metrics: UpdateMetrics,
+        groups: Sequence[Group],
+        *,
+        waiting: int,
+        running: int,
+        wait_sec: float,
+        step_sec: float,
+    ) -> MetricsRow:
+        """A batch ended in the commit of `version`; returns the row that was written."""
+        trained_at = version - 1
+        samples = [(g, s) for g in groups for s in g.samples]
+        self.totals.groups["trained"] += len(groups)
+        for _, sample in samples:
+            self._count("trained", sample.trajectory, trained_at, "trained")
+        self._results.write(*(self._row(s, g.number, g.task_id, trained_at, None) for g, s in samples))
+        row = _metrics_row(
+            version, time.monotonic() - self.started, metrics, groups, waiting, running, wait_sec, step_sec
+        )
+        self.totals.mixed_version_samples += row.mixed_version_samples
+        self.commits.append(row)
+        self._metrics.write(row)
+        return row
+
+    def evaluated(self, version: int, sampled: float, greedy: float, n: int) -> None:
+        """Held-out pass rates of a version."""
+        seconds = next((c.seconds for c in self.commits if c.version == version), 0.0)
+        row = EvalRow(version, version, round(seconds, 6), sampled, greedy, n)
+        self.evaluations.append(row)
+        self._evals.write(row)
+
+    def close(self) -> None:
+        """Flush everything to disk."""
+        for writer in (self._results, self._metrics, self._evals):
+            writer.close()
+
+    def _count(self, what: str, trajectory: Trajectory, version: int, ages: str) -> None:
+        tokens = int(trajectory.action_mask.sum())
+        self.totals.samples[what] += 1
+        self.totals.tokens[what] += tokens
+        for of, count in _runs(trajectory.versions[trajectory.action_mask]):
+            self.totals.ages[ages][version - of] += count
+
+    def _row(self, sample: Sample, group: int, task_id: str, version: int, reason: str | None) -> ResultRow:
+        trajectory, verdict = sample.trajectory, sample.verdict
+        return ResultRow(
+            group=group,
+            sample=trajectory.id.sample,
+            attempt=trajectory.id.attempt,
+            task_id=task_id,
+            prompt=self._prompts[task_id],
+            response=sample.text,
+            finish_reason=trajectory.finish_reason,
+            tokens=len(trajectory.response_ids),
+            reward=None if verdict.infrastructure else verdict.reward,
+            verdict=verdict.verdict,
+            extracted=verdict.extracted,
+            versions=_runs(trajectory.versions),
+            trained_at=version if reason is None else None,
+            staleness=version - trajectory.oldest_version,
+            dropped=reason,
+        )
+
+
+def _metrics_row(
+    version: int,
+    seconds: float,
+    metrics: UpdateMetrics,
+    groups: Sequence[Group],
+    waiting: int,
+    running: int,
+    wait_sec: float,
+    step_sec: float,
+) -> MetricsRow:
+    samples = [s for g in groups for s in g.samples]
+    correct = sum(s.verdict.correct for s in samples)
+    ages = metrics.staleness
+    counted = sum(ages.values())
+    return MetricsRow(
+        version=version,
+        seconds=round(seconds, 6),
+        groups=[g.number for g in groups],
+        reward_mean=metrics.reward_mean,
+        correct=correct,
+        incorrect=len(samples) - correct,
+        trained_tokens=metrics.trained_tokens,
+        trained_samples=metrics.trained_samples,
+        mixed_version_samples=sum(len(_runs(s.trajectory.versions)) > 1 for s in samples),
+        staleness_mean=sum(a * n for a, n in ages.items()) / max(1, counted),
+        staleness_max=max(ages, default=0),
+        staleness={str(age): ages[age] for age in sorted(ages)},
+        length_mean=sum(len(s.trajectory.response_ids) for s in samples) / max(1, len(samples)),
+        loss=metrics.loss,
+        kl=metrics.kl,
+        entropy=metrics.entropy,
+        grad_norm=metrics.grad_norm,
+        clip_fraction=metrics.clip_fraction,
+        mask_fraction=metrics.mask_fraction,
+        importance_weight_mean=metrics.importance_weight_mean,
+        importance_weight_max=metrics.importance_weight_max,
+        ess_ratio=metrics.ess_ratio,
+        saturations=metrics.saturations,
+        first_logratio_max=metrics.first_logratio_max,
+        zero_variance_groups=metrics.zero_variance_groups,
+        optimizer_steps=metrics.optimizer_steps,
+        empty=metrics.empty,
+        step_sec=round(step_sec, 6),
+        wait_sec=round(wait_sec, 6),
+        waiting_groups=waiting,
+        running_groups=running,
+    )
+
+
+def _runs(versions: np.ndarray) -> list[list[int]]:
+    """Runs of equal versions as [version, length]."""
+    if len(versions) and versions[0] == versions[-1]:  # versions never go back: one run
+        return [[int(versions[0]), len(versions)]]
+    starts = np.flatnonzero(np.diff(versions, prepend=versions[:1] - 1))
+    lengths = np.diff(starts, append=len(versions))
+    return [[int(versions[s]), int(n)] for s, n in zip(starts, lengths, strict=True)]

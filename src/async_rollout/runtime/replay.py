@@ -1,0 +1,83 @@
+"""Groups under way: what was submitted and is neither trained, dropped nor rejected.
+
+A group is `running` until all its samples are judged, then `waiting`; it leaves through
+`take`, `drop` or `reject`, each exactly once. Samples that arrive for a group that is gone,
+or twice, are counted and forgotten.
+"""
+
+from dataclasses import dataclass, field
+
+from async_rollout.types import Group, Sample, SampleId
+
+
+@dataclass(slots=True)
+class _Running:
+    task_id: str
+    admitted_at: int
+    expected: dict[int, int]  # sample → attempt
+    samples: dict[int, Sample] = field(default_factory=dict)
+
+    @property
+    def oldest_bound(self) -> int:
+        """No token of the group is older than this: none was sampled before admission."""
+        return self.admitted_at
+
+
+class Replay:
+    """Assembles samples into groups and keeps the complete ones until a trainer takes them."""
+
+    def __init__(self) -> None:
+        self._running: dict[int, _Running] = {}
+        self._waiting: dict[int, Group] = {}
+        self.late = 0  # samples that came for a group that was gone, or twice
+
+    def open(self, number: int, task_id: str, samples: int, version: int) -> None:
+        """A group was submitted at this policy version."""
+        self._running[number] = _Running(task_id, version, dict.fromkeys(range(samples), 0))
+
+    def expects(self, sample: SampleId) -> bool:
+        """True if this very attempt is still wanted; else it is counted as late."""
+        group = self._running.get(sample.group)
+        wanted = (
+            group is not None
+            and group.expected.get(sample.sample) == sample.attempt
+            and sample.sample not in group.samples
+        )
+        self.late += not wanted
+        return wanted
+
+    def add(self, sample: Sample) -> None:
+        """A judged sample of a running group; the last one moves the group to the waiting ones."""
+        key = sample.trajectory.id
+        group = self._running[key.group]
+        group.samples[key.sample] = sample
+        if len(group.samples) == len(group.expected):
+            del self._running[key.group]
+            ordered = tuple(group.samples[i] for i in sorted(group.samples))
+            self._waiting[key.group] = Group(key.group, group.task_id, ordered)
+
+    def complete(self) -> list[tuple[int, int]]:
+        """(oldest version, number) of every waiting group."""
+        return [(g.oldest_version, n) for n, g in self._waiting.items()]
+
+    def running_bounds(self) -> list[int]:
+        """For each running group, a lower bound of its oldest version."""
+        return [g.oldest_bound for g in self._running.values()]
+
+    def take(self, numbers: list[int]) -> list[Group]:
+        """Remove waiting groups, to be trained or dropped."""
+        return [self._waiting.pop(n) for n in numbers]
+
+    def reject(self, number: int) -> list[Sample]:
+        """Remove a running group; returns its samples so far."""
+        return list(self._running.pop(number).samples.values())
+
+    @property
+    def running(self) -> int:
+        """Groups whose samples are not all judged."""
+        return len(self._running)
+
+    @property
+    def waiting(self) -> int:
+        """Complete groups."""
+        return len(self._waiting)

@@ -1,0 +1,45 @@
+"""Memory and CPU of each process of a run, sampled once a second into resources.csv."""
+
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import psutil
+
+
+class ResourceLog:
+    """A thread of the controller that reads /proc through psutil."""
+
+    def __init__(self, path: Path, processes: Mapping[str, int], every_sec: float = 1.0):
+        self._file = path.open("w", encoding="utf-8")
+        self._file.write("seconds,role,pid,rss_mb,cpu_sec\n")
+        self._processes = {role: psutil.Process(pid) for role, pid in processes.items()}
+        self._every = every_sec
+        self._started = time.monotonic()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="resources", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """End the thread; what was sampled is on disk."""
+        self._stop.set()
+        self._thread.join()
+        self._file.close()
+
+    def _run(self) -> None:
+        while not self._stop.wait(self._every):
+            for role, process in self._processes.items():
+                self._sample(role, process)
+            self._file.flush()
+
+    def _sample(self, role: str, process: psutil.Process) -> None:
+        try:
+            with process.oneshot():
+                rss, cpu = process.memory_info().rss, process.cpu_times()
+        except psutil.NoSuchProcess:  # it ended; the supervisor deals with that
+            return
+        seconds = time.monotonic() - self._started
+        self._file.write(
+            f"{seconds:.1f},{role},{process.pid},{rss / 2**20:.1f},{cpu.user + cpu.system:.2f}\n"
+        )

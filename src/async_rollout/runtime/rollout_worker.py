@@ -1,0 +1,147 @@
+"""The rollout worker: a decoding engine that newer weights may interrupt in mid-sample.
+
+Weights change only between two forwards, so the version on a token is that of the weights
+whose logits it was sampled from. At least `rollout.min_decode_steps` steps lie between two
+interruptions, except that no work starts under weights older than its admission.
+"""
+
+import time
+from collections import deque
+from pathlib import Path
+
+from async_rollout.channels import Channel
+from async_rollout.config.run import RunConfig
+from async_rollout.policy.interface import Policy
+from async_rollout.policy.registry import build_policy
+from async_rollout.policy.respond import respond
+from async_rollout.runtime import messages as say
+from async_rollout.runtime.events import Events
+from async_rollout.runtime.snapshots import load_snapshot
+from async_rollout.runtime.transfer import Transfer
+from async_rollout.runtime.weights import WeightStore
+from async_rollout.tasks.splits import read_splits
+from async_rollout.types import SampleRequest, Trajectory
+
+
+class RolloutWorker:
+    """One engine, its queue of work and its place at the weight store."""
+
+    def __init__(
+        self,
+        index: int,
+        controller: Channel,
+        store: WeightStore,
+        config: RunConfig,
+        policy: Policy,
+        events: Events,
+    ):
+        self._index = index
+        self._controller = controller
+        self._store = store
+        self._config = config
+        self._policy = policy
+        self._events = events
+        self._version = store.clock.version
+        self._engine = policy.engine(slots=config.slots, seed=config.seed, version=self._version)
+        self._transfer = Transfer(policy.parameters())
+        self._queue: deque[tuple[int, SampleRequest]] = deque()  # (admitted at, request)
+        self._steps = 0  # decode steps since the last reload
+        self._busy_since: float | None = None
+
+    @property
+    def busy(self) -> bool:
+        """True while there is anything to decode."""
+        return bool(self._queue) or self._engine.free_slots < self._engine.slots
+
+    def accept(self, work: say.Work) -> None:
+        """Queue the samples of a group."""
+        self._queue.extend((work.admitted_at, request) for request in work.requests)
+
+    def advance(self) -> None:
+        """Reload if it is due, fill free slots, decode one step, report what finished."""
+        if self._busy_since is None:
+            self._busy_since = time.monotonic()
+        starting = min(self._engine.free_slots, len(self._queue))
+        if self._must_reload(starting):
+            self._reload()
+        if starting:
+            self._engine.submit([self._queue.popleft()[1] for _ in range(starting)])
+        self._report(self._engine.step())
+        self._steps += 1
+
+    def pause(self) -> None:
+        """Nothing to decode: close the current span of the trace."""
+        if self._busy_since is not None:
+            self._events.add("generate", self._busy_since, time.monotonic(), version=self._version)
+            self._busy_since = None
+
+    def evaluate(self, message: say.Evaluate) -> say.Evaluated:
+        """Answer prompts under a snapshot's weights; the run is over by then."""
+        with self._events.span("evaluate", version=message.version):
+            load_snapshot(Path(message.weights), self._policy)
+            sampled, greedy = (
+                respond(self._policy, message.prompts, self._config, greedy=greedy)
+                for greedy in (False, True)
+            )
+        return say.Evaluated(message.version, tuple(sampled), tuple(greedy))
+
+    def _must_reload(self, starting: int) -> bool:
+        if self._store.clock.version == self._version:
+            return False
+        if starting and self._queue[starting - 1][0] > self._version:  # admissions never go back
+            return True
+        idle = self._engine.free_slots == self._engine.slots
+        return idle or self._steps >= self._config.rollout.min_decode_steps
+
+    def _reload(self) -> None:
+        self.pause()
+        begun = time.monotonic()
+        self._version = self._store.read(self._index, self._transfer.layout, self._transfer.copy_out)
+        cost = self._engine.weights_changed(self._version)
+        self._steps = 0
+        self._busy_since = time.monotonic()
+        seconds = self._busy_since - begun
+        self._events.add(
+            "reload", begun, self._busy_since, version=self._version, resumed=cost.resumed_samples
+        )
+        self._controller.send(say.Reloaded(self._version, cost.resumed_samples, cost.tokens, seconds))
+
+    def _report(self, finished: list[Trajectory]) -> None:
+        if finished:
+            texts = [self._policy.codec.decode(t.response_ids.tolist()) for t in finished]
+            self._controller.send(say.Finished(tuple(zip(finished, texts, strict=True))))
+        elif self._controller.unsent:
+            self._controller.flush()
+
+
+def main(
+    controller: Channel,
+    events: Events,
+    started: float,
+    *,
+    index: int,
+    config: dict,
+    store: WeightStore,
+    data: Path,
+) -> None:
+    """Body of the process: build the parts, then serve the controller until it says stop."""
+    run = RunConfig.model_validate(config)
+    device = run.rollout.devices[index % len(run.rollout.devices)]
+    splits = read_splits(data, run.data)
+    policy = build_policy(run, device=device, tasks=splits.train + splits.held_out)
+    worker = RolloutWorker(index, controller, store, run, policy, events)
+    controller.send(say.Ready(time.monotonic() - started))
+    while True:
+        if not worker.busy:
+            worker.pause()
+        for message in controller.receive() if worker.busy else controller.wait():
+            match message:
+                case say.Stop():
+                    worker.pause()
+                    return
+                case say.Work():
+                    worker.accept(message)
+                case say.Evaluate():
+                    controller.send(worker.evaluate(message))
+        if worker.busy:
+            worker.advance()

@@ -1,0 +1,171 @@
+"""Starts the run's processes, knows when one died, and leaves none behind.
+
+A process is spawned, never forked; it dies with its parent; its end of the channel closes
+when it dies, whatever killed it. `stop` returns only when every process is gone.
+"""
+
+import multiprocessing
+import sys
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from async_rollout.channels import Channel, ChannelClosed, pair, poll
+from async_rollout.config.supervision import SupervisionConfig
+from async_rollout.runtime import messages as say
+from async_rollout.runtime.process import Seat, live
+
+_LAST_WORDS_SEC = 2.0  # for a process that closed its channel to be gone
+_TERMINATE_SEC = 1.0
+
+
+class WorkerDied(Exception):
+    """A process ended that should not have; the message names it and holds its traceback."""
+
+
+class SetupTimeout(Exception):
+    """A process was not ready in time; the message names it."""
+
+
+@dataclass(slots=True)
+class Worker:
+    """A process of the run, seen from the controller."""
+
+    role: str
+    process: Any  # multiprocessing's process handle
+    channel: Channel
+    ready: bool = False
+    unheard: list[Any] = field(default_factory=list)  # came with its Ready
+
+
+class Supervisor:
+    """All processes of one run, its judges apart."""
+
+    def __init__(self, config: SupervisionConfig, out: Path):
+        self._config = config
+        self._out = out
+        self._context = multiprocessing.get_context("spawn")
+        self.workers: list[Worker] = []
+        self.cpu_seconds: dict[str, float] = {}  # by kind, of the processes that ended in good order
+
+    def start(self, role: str, target: str, *, threads: int, **arguments: Any) -> Worker:
+        """Spawn `target` (`module:function`) as `role`; channels among `arguments` go with it."""
+        ours, theirs = pair()
+        seat = Seat(role, target, threads, self._out, theirs)
+        process = self._context.Process(target=live, args=(seat, arguments), name=role)
+        process.start()
+        for end in (theirs, *(a for a in arguments.values() if isinstance(a, Channel))):
+            end.close()
+        worker = Worker(role, process, ours)
+        self.workers.append(worker)
+        return worker
+
+    def wait_ready(self) -> None:
+        """Return when every process has built its parts; the run's clock starts then."""
+        begun = time.monotonic()
+        while missing := [w for w in self.workers if not w.ready]:
+            waited = time.monotonic() - begun
+            names = ", ".join(w.role for w in missing)
+            if waited > self._config.setup_timeout_sec:
+                raise SetupTimeout(
+                    f"not ready after {waited:.0f} s: {names}; see stderr.log, or raise "
+                    f"supervision.setup_timeout_sec ({self._config.setup_timeout_sec:g})"
+                )
+            poll([w.channel for w in missing], self._config.setup_poll_sec)
+            for worker in missing:
+                if said := self.receive(worker):  # the first thing a worker says is that it is ready
+                    worker.ready, worker.unheard = True, said[1:]
+            if time.monotonic() - begun - waited >= self._config.setup_poll_sec:
+                print(f"waiting for {names}", file=sys.stderr, flush=True)
+
+    def receive(self, worker: Worker) -> list[Any]:
+        """Messages of a worker. Raises WorkerDied if it failed or is gone."""
+        messages, worker.unheard = worker.unheard, []
+        try:
+            messages += worker.channel.receive()
+        except ChannelClosed:
+            raise WorkerDied(self._obituary()) from None
+        for message in messages:
+            if isinstance(message, say.Failed):
+                raise WorkerDied(f"{worker.role} failed:\n{message.traceback}")
+        return messages
+
+    def send(self, worker: Worker, message: Any) -> None:
+        """Queue a message. Raises WorkerDied if the worker is gone."""
+        try:
+            worker.channel.send(message)
+        except ChannelClosed:
+            raise WorkerDied(self._obituary()) from None
+
+    def poll(self, also: Iterable[Any], timeout: float) -> None:
+        """Wait for a message of any worker, or for anything else with `fileno()`."""
+        try:
+            poll([*(w.channel for w in self.workers), *also], timeout)
+        except ChannelClosed:
+            raise WorkerDied(self._obituary()) from None
+
+    def stop(self) -> None:
+        """End every process: by word, then by signal. Safe to call in any state."""
+        for worker in self.workers:
+            if not _tell_to_stop(worker):
+                worker.process.terminate()
+        deadline = time.monotonic() + self._config.shutdown_sec
+        open_ = [w for w in self.workers if w.process.is_alive()]
+        while open_ and time.monotonic() < deadline:
+            poll([w.channel for w in open_], 0.1)
+            open_ = [w for w in open_ if self._listen(w)]
+        for worker in self.workers:
+            _end(worker.process)
+            worker.channel.close()
+        self.workers = []
+
+    def _listen(self, worker: Worker) -> bool:
+        """Read what a stopping worker still says; False once it is gone."""
+        try:
+            messages = worker.channel.receive()
+        except ChannelClosed:
+            return False
+        for message in messages:
+            if isinstance(message, say.Stopped):
+                kind = worker.role.rsplit("-", 1)[0]
+                self.cpu_seconds[kind] = self.cpu_seconds.get(kind, 0.0) + message.cpu_seconds
+        return True
+
+    def _obituary(self) -> str:
+        """Who is gone and how, once the dead had time to be seen."""
+        deadline = time.monotonic() + _LAST_WORDS_SEC
+        while not (dead := [w for w in self.workers if not w.process.is_alive()]):
+            if time.monotonic() > deadline:
+                return "a worker closed its channel and lives on"
+            time.sleep(0.01)
+        return "\n".join(self._epitaph(w) for w in dead)
+
+    def _epitaph(self, worker: Worker) -> str:
+        code = worker.process.exitcode
+        how = f"killed by signal {-code}" if code < 0 else f"ended with code {code}"
+        try:
+            said = [m.traceback for m in worker.channel.receive() if isinstance(m, say.Failed)]
+        except ChannelClosed:
+            said = []
+        return "\n".join([f"{worker.role} (pid {worker.process.pid}) {how}", *said])
+
+
+def _tell_to_stop(worker: Worker) -> bool:
+    try:
+        worker.channel.send(say.Stop())
+    except ChannelClosed:
+        return False
+    return True
+
+
+def _end(process: Any) -> None:
+    """Make sure that a process is gone, and reap it."""
+    process.join(0.01)
+    for force in (process.terminate, process.kill):
+        if process.is_alive():
+            force()
+            process.join(_TERMINATE_SEC)
+    process.join()
+    process.close()
