@@ -11,6 +11,8 @@ from async_rollout.rewards.numeric import judge_numeric
 from async_rollout.tasks.task import Task
 from async_rollout.types import Verdict
 
+Judge = Callable[[Task, str], Verdict]
+
 
 class RewardError(RuntimeError):
     """Answers could not be judged; not the fault of the answer."""
@@ -18,15 +20,17 @@ class RewardError(RuntimeError):
 
 def judge(task: Task, text: str) -> Verdict:
     """Judge the text as an answer to the task. Raises RewardError if the judge itself fails."""
+    return attempt(JUDGES[task.task_type], task, text)
+
+
+def attempt(function: Judge, task: Task, text: str) -> Verdict:
+    """The function's verdict. Raises RewardError if it raises or returns anything but a verdict."""
     try:
-        verdict = JUDGES[task.task_type](task, text)
+        verdict = function(task, text)
+    except RewardError:
+        raise
     except Exception as error:
         raise RewardError(f"judge of `{task.task_type}` failed on task {task.task_id}: {error!r}") from error
-    return checked(verdict, task)
-
-
-def checked(verdict: object, task: Task) -> Verdict:
-    """The verdict, if it is one. Raises RewardError that names the task type if not."""
     if isinstance(verdict, Verdict) and type(verdict.reward) is float and math.isfinite(verdict.reward):
         return verdict
     raise RewardError(
@@ -46,4 +50,4 @@ def _numeric(task: Task, text: str) -> Verdict:
     return judge_numeric(task.gold_answer, text)
 
 
-JUDGES: dict[str, Callable[[Task, str], Verdict]] = {"sort": _exact, "gsm8k": _numeric}
+JUDGES: dict[str, Judge] = {"sort": _exact, "gsm8k": _numeric}

@@ -25,10 +25,11 @@ def judge_numeric(gold: str, text: str) -> Verdict:
     answer = extract(text)
     if answer is None:
         return Verdict(0.0, "no_answer")
+    written = answer.text[:100]
     if answer.value is None:
-        return Verdict(0.0, "malformed", answer.text)
+        return Verdict(0.0, "malformed", written)
     correct = answer.value == right
-    return Verdict(float(correct), "pass" if correct else "fail", answer.text)
+    return Verdict(float(correct), "pass" if correct else "fail", written)
 
 
 def extract(text: str) -> Numeral | None:

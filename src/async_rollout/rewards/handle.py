@@ -1,0 +1,87 @@
+"""One judging process, seen from the pool: what it was given, whether it is alive and in time.
+
+It is given a batch only when it holds none, so what it holds can be judged again elsewhere
+without two processes ever working on one answer.
+"""
+
+import multiprocessing
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from async_rollout.channels import ChannelClosed, pair
+from async_rollout.rewards.judge import RewardError
+from async_rollout.rewards.worker import IDLE, READY, Result, work
+
+_SPAWN = multiprocessing.get_context("spawn")
+START_SEC = 120.0  # to import and to read the tasks
+
+
+@dataclass(slots=True)
+class Job:
+    """One answer to judge."""
+
+    ticket: int
+    task_id: str
+    text: str
+    tries: int = 0
+
+
+class WorkerHandle:
+    """Spawns a worker; `jobs` are the answers that it holds."""
+
+    def __init__(self, paths: Sequence[Path], judge: str):
+        self._in_hand = _SPAWN.RawArray("d", [IDLE, 0.0])
+        self.channel, theirs = pair()
+        arguments = (theirs, self._in_hand, tuple(paths), judge)
+        self.process = _SPAWN.Process(target=work, args=arguments, name="reward", daemon=True)
+        self.process.start()
+        theirs.close()
+        self.ready = False
+        self.jobs: dict[int, Job] = {}
+        self._heard = time.monotonic()
+
+    def give(self, jobs: Sequence[Job]) -> None:
+        """Hand over a batch. Raises ChannelClosed if the process is gone."""
+        self.jobs = {job.ticket: job for job in jobs}
+        self._heard = time.monotonic()
+        self.channel.send([(job.ticket, job.task_id, job.text) for job in jobs])
+
+    def receive(self) -> tuple[list[Result], bool]:
+        """(results that arrived, whether the process lives). Raises RewardError if it could not start."""
+        results: list[Result] = []
+        try:
+            self.channel.flush()
+            while messages := self.channel.receive():
+                self._heard = time.monotonic()
+                for message in messages:
+                    if message == READY:
+                        self.ready = True
+                    elif isinstance(message, tuple):
+                        raise RewardError(f"a reward worker could not start:\n{message[1]}")
+                    else:
+                        results += message
+        except ChannelClosed:
+            return results, False
+        return results, True
+
+    def deadline(self, timeout: float) -> float:
+        """When the answer in hand must be judged, on the monotonic clock; infinite if there is none."""
+        if not self.ready:
+            return self._heard + START_SEC
+        if not self.jobs:
+            return float("inf")
+        ticket, begun = self._in_hand
+        return timeout + (begun if ticket in self.jobs else self._heard)
+
+    def suspect(self) -> Job | None:
+        """The answer in hand when the process died or hung: else the first that it holds."""
+        return self.jobs.get(int(self._in_hand[0])) or next(iter(self.jobs.values()), None)
+
+    def kill(self) -> None:
+        """Kill the process, by its id, and reap it."""
+        self.process.kill()
+        self.process.join()
+        self.process.close()
+        self.channel.close()

@@ -1,0 +1,96 @@
+"""A judging process: takes batches of answers, sends back how each was judged. Imports no torch.
+
+The answer in hand and when it was begun stand in shared memory, so that the pool knows which
+answer hung or killed the process. Results go out with the batch's last answer, or every
+FLUSH_SEC when judging is slow.
+"""
+
+import importlib
+import signal
+import time
+import traceback
+from collections.abc import MutableSequence, Sequence
+from pathlib import Path
+
+from async_rollout.channels import Channel, ChannelClosed
+from async_rollout.lifeline import die_with_parent
+from async_rollout.rewards.judge import Judge, RewardError, attempt
+from async_rollout.tasks.jsonl import read_tasks
+from async_rollout.tasks.task import Task
+from async_rollout.types import Verdict
+
+FLUSH_SEC = 0.01
+IDLE = -1.0  # in place of a ticket
+
+READY = "ready"
+FAILED = "failed"  # (FAILED, traceback): could not start
+
+Answer = tuple[int, str, str]  # ticket, task_id, text
+Result = tuple[int, Verdict | str]  # ticket, verdict or why there is none
+
+
+def work(channel: Channel, in_hand: MutableSequence[float], paths: Sequence[Path], judge: str) -> None:
+    """Body of the process: `in_hand` is [ticket, start on the monotonic clock], `judge` module:function."""
+    die_with_parent()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        try:
+            function = load_judge(judge)
+            tasks = load_tasks(paths)
+        except Exception:
+            channel.send((FAILED, traceback.format_exc()))
+            channel.drain()
+            return
+        channel.send(READY)
+        while True:
+            for batch in channel.wait():
+                _judge_batch(channel, in_hand, batch, tasks, function)
+    except ChannelClosed:
+        return  # the pool was closed
+
+
+def load_judge(path: str) -> Judge:
+    """The judge that `module:function` names."""
+    module, _, function = path.partition(":")
+    return getattr(importlib.import_module(module), function)
+
+
+def load_tasks(paths: Sequence[Path]) -> dict[str, Task]:
+    """The tasks of all files by id. Raises ValueError if two tasks share an id."""
+    tasks: dict[str, Task] = {}
+    for path in paths:
+        for task in read_tasks(path):
+            if tasks.setdefault(task.task_id, task) != task:
+                raise ValueError(f"{path}: task_id `{task.task_id}` names another task in another file")
+    return tasks
+
+
+def _judge_batch(
+    channel: Channel,
+    in_hand: MutableSequence[float],
+    batch: list[Answer],
+    tasks: dict[str, Task],
+    function: Judge,
+) -> None:
+    results: list[Result] = []
+    sent = time.monotonic()
+    for ticket, task_id, text in batch:
+        now = time.monotonic()
+        if results and now - sent > FLUSH_SEC:
+            channel.send(results)
+            results, sent = [], now
+        in_hand[1] = now  # before the ticket, so that a new ticket never has an old start
+        in_hand[0] = ticket
+        results.append((ticket, _verdict(tasks, function, task_id, text)))
+    channel.send(results)
+    channel.drain()
+    in_hand[0] = IDLE
+
+
+def _verdict(tasks: dict[str, Task], function: Judge, task_id: str, text: str) -> Verdict | str:
+    if task_id not in tasks:
+        return f"task {task_id} is in none of the judge's files"
+    try:
+        return attempt(function, tasks[task_id], text)
+    except RewardError as error:
+        return str(error)
