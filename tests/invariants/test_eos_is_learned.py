@@ -8,11 +8,13 @@ import torch
 
 from async_rollout.learner.batching import collate
 from async_rollout.learner.learner import Learner
+from async_rollout.learner.rows import Row, make_batch
+from async_rollout.policy.causal_lm import CausalLMPolicy
 from async_rollout.types import Group
 from learning import groups, run_config
-from tiny_model import VOCABULARY, tiny_policy
+from tiny_policy import STOP, VOCABULARY, IdCodec, tiny_model
 
-STOPS = (1, 7, 9)
+STOPS = (STOP, 7, 9)
 
 
 def ending_in(stop: int) -> list[Group]:
@@ -23,19 +25,19 @@ def ending_in(stop: int) -> list[Group]:
         samples = []
         for sample in group.samples:
             ids = sample.trajectory.response_ids.copy()
-            ids[np.isin(ids, STOPS)] = 2
+            ids[np.isin(ids, STOPS)] = 3
             ids[-1] = stop
             samples.append(replace(sample, trajectory=replace(sample.trajectory, response_ids=ids)))
         result.append(replace(group, samples=tuple(samples)))
     return result
 
 
-@pytest.mark.parametrize("pad", [0, 1, 7])
+@pytest.mark.parametrize("pad", [0, STOP, 7])
 @pytest.mark.parametrize("stop", STOPS)
 def test_eos_is_learned(stop, pad):
     """Every response token trains, and the gradient of the last one is that of its advantage."""
     run = run_config(objective={"name": "live"}, batch={"groups": 2, "group_size": 4, "minibatches": 1})
-    policy = tiny_policy(run, stop_ids=set(STOPS), pad_id=pad)
+    policy = CausalLMPolicy(tiny_model(), IdCodec(frozenset(STOPS), pad), run)
     batch = ending_in(stop)
     seen = {}
 
@@ -56,7 +58,7 @@ def test_eos_is_learned(stop, pad):
         assert (gradient[row, length:] == 0).all()
 
 
-@pytest.mark.parametrize("pad", [0, 1])
+@pytest.mark.parametrize("pad", [0, STOP])
 def test_training_on_answers_that_stop_makes_stopping_likelier(pad):
     """Only samples that stop early are right: their stop token becomes likelier, not the padding after it."""
     run = run_config(
@@ -65,8 +67,8 @@ def test_training_on_answers_that_stop_makes_stopping_likelier(pad):
         optim={"lr": 1e-2},
         k="inf",
     )
-    policy = tiny_policy(run, stop_ids={1}, pad_id=pad)
-    batch = ending_in(1)
+    policy = CausalLMPolicy(tiny_model(), IdCodec(pad_id=pad), run)
+    batch = ending_in(STOP)
     learner = Learner(run, policy, "cpu")
 
     def stop_logprob() -> float:
@@ -81,7 +83,5 @@ def test_training_on_answers_that_stop_makes_stopping_likelier(pad):
     assert stop_logprob() > before + 0.1
 
 
-def rows_of(learner: Learner, batch: list[Group]):
-    from async_rollout.learner.rows import make_batch
-
+def rows_of(learner: Learner, batch: list[Group]) -> list[Row]:
     return make_batch(batch, learner.config.advantage, 0, 0).rows

@@ -5,8 +5,9 @@ import torch
 
 from async_rollout.learner.learner import Learner
 from async_rollout.learner.rows import make_batch
+from async_rollout.policy.causal_lm import CausalLMPolicy
 from learning import groups, run_config
-from tiny_model import VOCABULARY, tiny_policy
+from tiny_policy import VOCABULARY, IdCodec, tiny_model
 
 WHOLE = 10**6
 
@@ -14,7 +15,7 @@ WHOLE = 10**6
 def loss_and_gradient(budget: int, order: list[int], config: dict) -> tuple[float, torch.Tensor]:
     """Of one minibatch, in micro-batches of `budget` tokens, its rows given in this order."""
     run = run_config(**config, train={"microbatch_tokens": budget})
-    policy = tiny_policy(run, stop_ids={1}, pad_id=0)
+    policy = CausalLMPolicy(tiny_model(), IdCodec(), run)
     learner = Learner(run, policy, "cpu")
     batch = make_batch(groups(seed=3, versions=(0, 2), vocabulary=VOCABULARY), run.advantage, 2, run.k)
     rows = learner._with_references(batch.rows, train=True)
@@ -42,7 +43,7 @@ def test_an_update_does_not_depend_on_the_split():
     tables = []
     for budget in (16, WHOLE):
         run = run_config(train={"microbatch_tokens": budget}, optim={"lr": 1e-3})
-        policy = tiny_policy(run, stop_ids={1}, pad_id=0)
+        policy = CausalLMPolicy(tiny_model(), IdCodec(), run)
         Learner(run, policy, "cpu").step(groups(seed=3, vocabulary=VOCABULARY), version=0)
         tables.append(torch.cat([p.detach().flatten() for p in policy.parameters().values()]))
     torch.testing.assert_close(tables[0], tables[1], atol=1e-5, rtol=1e-4)

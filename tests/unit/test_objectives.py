@@ -125,7 +125,7 @@ def test_gspo_equals_the_formula(spread):
             if not places:
                 assert (loss[i] == 0).all()
                 continue
-            differences = [float(tokens.logprobs[i, j] - tokens.behavior[i, j]) for j in places]
+            differences = [float(tokens.logprobs.detach()[i, j] - tokens.behavior[i, j]) for j in places]
             s = math.exp(sum(differences) / len(places))
             advantages = [float(tokens.advantages[i, j]) for j in places]
             parts = [ppo(s, s / len(places), a, 0.2, 0.2, None) for a in advantages]
