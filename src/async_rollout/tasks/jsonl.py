@@ -31,9 +31,7 @@ def read_tasks(path: Path, limit: int | None = None) -> list[Task]:
             task = task_from_row(row)
             if task.task_id in lines:
                 first = lines[task.task_id]
-                raise TaskError(
-                    f"task_id `{task.task_id}` is already on line {first}; give each its own"
-                )
+                raise TaskError(f"task_id `{task.task_id}` is already on line {first}; give each its own")
         lines[task.task_id] = number
         tasks.append(task)
     if not tasks:
