@@ -16,6 +16,7 @@ from async_rollout.analysis.figures.pass_rate import fig_pass_rate_curves
 from async_rollout.analysis.figures.staleness import fig_staleness_violin
 from async_rollout.analysis.figures.style import styled
 from async_rollout.analysis.figures.throughput import fig5c_throughput_vs_staleness
+from async_rollout.analysis.series import by_schedule, variants
 from summaries import a_cell, grid, write_cell, write_grid
 
 DRAW = {f.__name__: f for f in (fig_pass_rate_curves, fig_staleness_violin, fig5c_throughput_vs_staleness)}
@@ -112,9 +113,19 @@ def test_three_seeds_have_a_mean_and_two_are_drawn_singly(tmp_path: Path) -> Non
     assert "n = 3, mean and 95 % interval" in titles[3]
 
 
+def test_the_synchronous_runs_stand_beside_each_objective_of_their_arm(tmp_path: Path) -> None:
+    cells = collect(write_grid(tmp_path, grid()))
+    found = {variant.objective: by_schedule(cells, variant) for variant in variants(cells)}
+    assert found.keys() == {"live", "decoupled", "behavior"}
+    for objective, schedules in found.items():
+        assert schedules.keys() == {("sync", 0), ("areal", 0), ("areal", 4)}
+        arms = {cell.arm for seeds in schedules.values() for cell, _ in seeds}
+        assert arms == ({"behavior"} if objective == "behavior" else {""})
+
+
 def test_the_violin_is_as_wide_as_the_shares(tmp_path: Path) -> None:
     histogram = {"0": 10_000_000, "1": 5_000_000, "3": 2_500_000}
-    full = {"trained": histogram, "generated": histogram, "dropped": {}}
+    full = {"trained": histogram, "generated": {"9": 1}, "dropped": {"7": 1}}
     cell = a_cell()
     cells = collect({cell: write_cell(tmp_path, cell, staleness_histogram=full)})
     drawing = draw("fig_staleness_violin", cells)

@@ -28,9 +28,9 @@ FIGURES = {
     "fig_staleness_violin": Entry(
         "staleness",
         "Staleness of trained tokens",
-        "Share of trained tokens by age in policy versions, measured when their training step began: each "
-        "step is as wide as the share of its age, the widest of a violin filling its place. Every cell counts "
-        "the same, whatever its tokens. White dots: mean of one cell. Red lines: the bound K.",
+        "Share of trained tokens by age in policy versions, measured when their training step began: "
+        "each step is as wide as the share of its age, the widest of a violin filling its place. Every cell "
+        "counts the same, whatever its tokens. White dots: mean of one cell. Red lines: the bound K.",
     ),
     "fig5c_throughput_vs_staleness": Entry(
         "throughput",
