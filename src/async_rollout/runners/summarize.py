@@ -1,24 +1,18 @@
 """A finished run's summary, from what its recorder counted and its processes traced."""
 
-import platform
 from collections import Counter
-from importlib.metadata import version as installed
-from pathlib import Path
 
-import psutil
-
-from async_rollout import __version__
 from async_rollout.config.cells import config_hash
 from async_rollout.config.run import RunConfig
 from async_rollout.records.rows import MetricsRow
 from async_rollout.records.summary import EvalPoint, EventTrace, Flow, QueueTrace, StalenessHistogram, Summary
+from async_rollout.runners import provenance
 from async_rollout.runners.outcome import Outcome
 from async_rollout.runtime.events import busy_fractions
 from async_rollout.runtime.recorder import Recorder
 
 IDLE = frozenset({"wait for batch", "evaluate", "snapshot"})
 _EVENTS_KEPT = 1000
-_SOFTWARE = ("torch", "transformers", "numpy", "snakemake")
 
 
 def summarize(
@@ -96,8 +90,8 @@ def summarize(
         kl=_mean(commits, "kl"),
         entropy=_mean(commits, "entropy"),
         grad_norm=_mean(commits, "grad_norm"),
-        software={"async_rollout": __version__, "python": platform.python_version(), **_versions()},
-        machine=_machine(),
+        software=provenance.software(),
+        machine=provenance.machine(),
     )
 
 
@@ -124,26 +118,3 @@ def _event_trace(events: list[dict], origin: float) -> EventTrace:
         role=[e["role"] for e in kept],
         left_out=len(events) - len(kept),
     )
-
-
-def _versions() -> dict[str, str]:
-    return {name: installed(name) for name in _SOFTWARE}
-
-
-def _machine() -> dict[str, str | int | float]:
-    return {
-        "system": platform.system(),
-        "kernel": platform.release(),
-        "processor": _processor(),
-        "cores": len(psutil.Process().cpu_affinity()),
-        "memory_gb": round(psutil.virtual_memory().total / 2**30, 1),
-    }
-
-
-def _processor() -> str:
-    cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.exists():
-        for line in cpuinfo.read_text().splitlines():
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    return platform.processor() or platform.machine()
