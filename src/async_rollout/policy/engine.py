@@ -111,7 +111,6 @@ class DecodingEngine:
         if self._waiting:
             self._state.place(self._waiting)
             self._waiting, self._idle = [], 0.0
-        self._cache.clear()
         rows = self._state.rows
         self._cache.reserve(int(self._state.cached[rows].max(initial=0)), kept=0)
         self._prefill(rows)

@@ -47,10 +47,6 @@ class SlotCache(Cache):
         self.head += 1
         self._window += 1
 
-    def clear(self) -> None:
-        """Forget all columns; storage stays."""
-        self.head = 0
-
     def move_rows(self, source: np.ndarray, target: np.ndarray) -> None:
         """Copy the visible columns of rows `source` to rows `target`."""
         if not source.size:
