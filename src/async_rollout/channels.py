@@ -10,7 +10,8 @@ import socket
 import struct
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 _HEADER = struct.Struct("<Q")
@@ -70,9 +71,7 @@ class Channel:
     def receive(self) -> list[Any]:
         """All messages that have arrived, perhaps none. Raises ChannelClosed after the last."""
         closed = self._read()
-        messages = []
-        while (message := self._take()) is not None:
-            messages.append(message)
+        messages = list(self._take())
         if closed and not messages:
             raise ChannelClosed
         return messages
@@ -89,9 +88,10 @@ class Channel:
             poll([self], left)
 
     def drain(self) -> None:
-        """Block until everything is sent."""
+        """Block until everything is sent. Raises ChannelClosed if the peer is gone."""
         while self._outbox:
             poll([self], None, read=False)
+            self.flush()
 
     def close(self) -> None:
         """Close this end."""
@@ -111,16 +111,16 @@ class Channel:
             if len(data) < _CHUNK:
                 return False
 
-    def _take(self) -> Any | None:
-        if len(self._inbox) < _HEADER.size:
-            return None
-        (size,) = _HEADER.unpack_from(self._inbox)
-        end = _HEADER.size + size
-        if len(self._inbox) < end:
-            return None
-        message = pickle.loads(memoryview(self._inbox)[_HEADER.size : end])
-        del self._inbox[:end]
-        return message
+    def _take(self) -> Iterator[Any]:
+        """Every whole message in the inbox."""
+        while len(self._inbox) >= _HEADER.size:
+            (size,) = _HEADER.unpack_from(self._inbox)
+            end = _HEADER.size + size
+            if len(self._inbox) < end:
+                return
+            message = pickle.loads(memoryview(self._inbox)[_HEADER.size : end])
+            del self._inbox[:end]
+            yield message
 
 
 def pair() -> tuple[Channel, Channel]:
@@ -133,7 +133,8 @@ def poll(channels: Sequence[Any], timeout: float | None, *, read: bool = True) -
     """Wait until one of these can be read or takes unsent bytes, and flush those that do.
 
     Anything with `fileno()` may be waited on; only channels are written. `timeout` in
-    seconds, None waits without limit.
+    seconds, None waits without limit. A peer that is gone ends the wait and is no error here:
+    the channel's own `receive` tells, after the peer's last words.
     """
     poller = select.poll()
     by_descriptor = {}
@@ -145,4 +146,5 @@ def poll(channels: Sequence[Any], timeout: float | None, *, read: bool = True) -
         if event & (select.POLLOUT | select.POLLERR | select.POLLHUP):
             channel = by_descriptor[descriptor]
             if isinstance(channel, Channel) and channel.unsent:
-                channel.flush()
+                with suppress(ChannelClosed):
+                    channel.flush()

@@ -1,8 +1,9 @@
 """The policy-version clock: words in shared memory that every process can read.
 
-Only the parameter service writes the version, the front and the sequence words; each
-reader writes its own lease word. The words are aligned 64-bit integers, so that a load or
-a store is never torn.
+Only the parameter service writes the version, the sequence and the held words; each reader
+writes its own lease word. The words are aligned 64-bit integers, so that a load or a store
+is never torn. The version alone says which buffer is the front, so that one store publishes:
+no process can see a new version and the old weights, or the other way round.
 """
 
 import mmap
@@ -11,7 +12,8 @@ from multiprocessing.reduction import DupFd
 
 import numpy as np
 
-_VERSION, _FRONT, _SEQUENCE, _HELD, _LEASES = 0, 1, 2, 4, 6
+BUFFERS = 2
+_VERSION, _SEQUENCE, _HELD, _LEASES = 0, 1, 1 + BUFFERS, 1 + 2 * BUFFERS
 READERS = 250  # lease words: more readers than this do not fit the page
 _WORDS = _LEASES + READERS
 
@@ -66,8 +68,13 @@ class Clock:
 
     @property
     def front(self) -> int:
-        """The buffer that readers copy from."""
-        return int(self._words[_FRONT])
+        """The buffer that readers copy from: versions take turns."""
+        return self.version % BUFFERS
+
+    @property
+    def back(self) -> int:
+        """The buffer that the next version goes to."""
+        return (self.version + 1) % BUFFERS
 
     def sequence(self, buffer: int) -> int:
         """The buffer's sequence word: odd while it is written."""
@@ -82,10 +89,9 @@ class Clock:
         self._words[_SEQUENCE + buffer] += 1
 
     def close_buffer(self, buffer: int, version: int) -> None:
-        """Parameter service: the buffer holds `version`; it becomes the front, then the clock moves."""
+        """Parameter service: the buffer holds `version`, which all readers see from now on."""
         self._words[_HELD + buffer] = version
         self._words[_SEQUENCE + buffer] += 1
-        self._words[_FRONT] = buffer
         self._words[_VERSION] = version
 
     def lease(self, reader: int, buffer: int | None) -> None:

@@ -10,7 +10,7 @@ from async_rollout.channels import Channel, poll
 from async_rollout.runtime.events import Events
 from async_rollout.runtime.layout import WeightLayout
 from async_rollout.runtime.messages import Announce, Granted, GrantRequest, Ready, Stop, Visible, Written
-from async_rollout.runtime.weights import BUFFERS, WeightStore, first_non_finite
+from async_rollout.runtime.weights import WeightStore, first_non_finite
 
 LEASE_PATIENCE_SEC = 5.0
 _PAUSE = 0.0005
@@ -30,7 +30,10 @@ class ParameterService:
         self._granted = -1
 
     def answer(self, message: Announce | GrantRequest | Written) -> Granted | Visible | None:
-        """What the trainer is to hear. Raises NonFiniteWeights instead of publishing them."""
+        """What the trainer is to hear. Raises NonFiniteWeights instead of publishing them.
+
+        Raises ValueError if a version does not follow the one that is visible.
+        """
         if isinstance(message, Announce):
             self._layout = message.layout
             return None
@@ -47,7 +50,7 @@ class ParameterService:
         buffer is granted all the same, and a live reader notices and copies again.
         """
         clock = self._store.clock
-        back = (clock.front + 1) % BUFFERS
+        back = clock.back
         deadline = time.monotonic() + LEASE_PATIENCE_SEC
         while clock.leased(back) and time.monotonic() < deadline:
             time.sleep(_PAUSE)
@@ -56,6 +59,8 @@ class ParameterService:
         return back
 
     def _flip(self, version: int) -> None:
+        if version != self._store.clock.version + 1:
+            raise ValueError(f"version {version} was written after version {self._store.clock.version}")
         buffer = self._store.buffer(self._granted, self._layout)
         if name := first_non_finite(buffer, self._layout):
             raise NonFiniteWeights(f"parameter {name} of policy version {version} holds NaN or infinity")

@@ -10,10 +10,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from async_rollout.runtime.clock import Clock, SharedMemory
+from async_rollout.runtime.clock import BUFFERS, Clock, SharedMemory
 from async_rollout.runtime.layout import Entry, WeightLayout
 
-BUFFERS = 2
 _TRIES_WITHOUT_LEASE = 3
 _PAUSE = 0.0005  # seconds between two tries
 
