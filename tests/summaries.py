@@ -142,6 +142,7 @@ def metrics_rows(record: dict) -> list[MetricsRow]:
             "seconds": float(update),
             "groups": [update],
             "staleness": {"0": 512},
+            "dropped": {},
             "correct": correct,
             "incorrect": 128 - correct,
             "empty": False,

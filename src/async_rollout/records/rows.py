@@ -62,6 +62,7 @@ class MetricsRow:
     wait_sec: float  # trainer idle before this batch
     waiting_groups: int  # complete, not handed over, when the commit was seen
     running_groups: int
+    dropped: dict[str, int]  # {reason: action tokens dropped since the last commit}
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,11 +44,13 @@ def run(config: RunConfig, out: Path, data: Path, recorder: Recorder, progress: 
         resources = ResourceLog(out / "resources.csv", {w.role: w.process.pid for w in supervisor.workers})
         prompts = [Prompt(t.task_id, codec.encode(prompt_text(t))) for t in splits.train]
         recorder.start()
+        progress.enter("running")
         controller = Controller(
             config, prompts, supervisor, rollout, trainer, store.clock, rewards, recorder, progress
         )
         controller.run()
         ended = time.monotonic()
+        progress.enter("evaluating")
         progress.say("evaluating")
         eval_prompts = tuple(codec.encode(prompt_text(t)) for t in splits.held_out)
         for version in due_versions(config):

@@ -13,6 +13,7 @@ from async_rollout.config.run import RunConfig
 from async_rollout.records.files import write_json, write_text
 from async_rollout.runners.summarize import summarize
 from async_rollout.runtime.events import chrome_trace, read_events
+from async_rollout.runtime.failure import last_line, reason_of
 from async_rollout.runtime.process import limit_threads
 from async_rollout.runtime.progress import Progress
 from async_rollout.runtime.recorder import Recorder
@@ -34,11 +35,12 @@ def run_cell(config: RunConfig, *, out: Path, data: Path, model: Path | None = N
     write_json(out / "config.json", config.model_dump(mode="json"))
     write_text(out / "command.txt", shlex.join(sys.argv) + "\n")
     limit_threads(config.train.threads)
-    splits = read_splits(data, config.data)
-    recorder = Recorder(out, {t.task_id: prompt_text(t) for t in splits.train})
     name = f"{config.dataset} {out.name}"
-    progress = Progress(name, config.train.updates, config.supervision.heartbeat_sec, out)
+    progress = Progress(name, config.train.updates, config.supervision.heartbeat_sec, out, attempt)
+    progress.enter("setting up")
     try:
+        splits = read_splits(data, config.data)
+        recorder = Recorder(out, {t.task_id: prompt_text(t) for t in splits.train})
         with _terminate_as_exit():
             runner = import_module(RUNNERS[config.mode])
             outcome = runner.run(with_model(config, model), out, data, recorder, progress)
@@ -48,9 +50,13 @@ def run_cell(config: RunConfig, *, out: Path, data: Path, model: Path | None = N
         shutil.rmtree(out / "trace")
         summary = summarize(config, recorder, outcome, events, attempt)
         write_json(out / "summary.json", summary.model_dump(mode="json"))
+        progress.enter(summary.status)
         progress.say(
             f"done in {summary.wall_clock_sec:.1f} s (and {summary.setup_wall_clock_sec:.1f} s set-up)"
         )
+    except BaseException as error:
+        progress.enter("failed", reason_of(error), last_line(error))
+        raise
     finally:
         progress.close()
 

@@ -123,6 +123,7 @@ def run(config: RunConfig, out: Path, data: Path, recorder: Recorder, progress: 
         generator = Generator(config, policy, prompts, rewards, recorder)
         cpu = time.process_time()
         recorder.start()
+        progress.enter("running")
         for version in range(config.train.updates):
             begun = time.monotonic()
             with events.span("generate", version=version):
@@ -147,6 +148,7 @@ def run(config: RunConfig, out: Path, data: Path, recorder: Recorder, progress: 
         cpu_seconds = {"sync": time.process_time() - cpu}
         if config.train.save_model:
             policy.save(out / "model")
+        progress.enter("evaluating")
         progress.say("evaluating")
         _evaluate(config, out, policy, rewards, recorder, splits.held_out)
         evaluated = time.monotonic()

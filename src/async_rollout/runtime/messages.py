@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from async_rollout.records.states import Reason
 from async_rollout.runtime.layout import WeightLayout
 from async_rollout.types import Group, SampleRequest, Trajectory, UpdateMetrics
 
@@ -23,6 +24,7 @@ class Failed:
     """A worker's last words."""
 
     traceback: str
+    reason: Reason = "error"
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from async_rollout.channels import Channel, ChannelClosed
 from async_rollout.lifeline import die_with_parent
 from async_rollout.runtime import messages as say
 from async_rollout.runtime.events import Events
+from async_rollout.runtime.failure import reason_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +47,9 @@ def live(seat: Seat, arguments: dict[str, Any]) -> None:
         seat.controller.drain()
     except ChannelClosed:
         raise SystemExit(1) from None  # the parent, or the peer whose death the parent sees, is gone
-    except Exception:
+    except Exception as error:
         traceback.print_exc()
-        seat.controller.send(say.Failed(traceback.format_exc()))
+        seat.controller.send(say.Failed(traceback.format_exc(), reason_of(error)))
         seat.controller.drain()
         raise SystemExit(1) from None
 

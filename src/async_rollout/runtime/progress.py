@@ -1,16 +1,21 @@
-"""One line that says how a run is doing: every few seconds, and when something changed."""
+"""How a run is doing: a line every few seconds for people, its state for programs."""
 
 import sys
 import time
 from pathlib import Path
 
 from async_rollout.records.rows import MetricsRow
+from async_rollout.records.states import Reason, State, StateLog
 
 
 class Progress:
-    """Prints to stderr (the terminal, also under Snakemake) and to the cell's stdout.log."""
+    """Prints to stderr (the terminal, also under Snakemake) and to the cell's stdout.log.
 
-    def __init__(self, name: str, updates: int, every_sec: float, out: Path):
+    The state goes to the cell's states.jsonl.
+    """
+
+    def __init__(self, name: str, updates: int, every_sec: float, out: Path, attempt: int):
+        self._states = StateLog(out, attempt)
         self._name = name
         self._updates = updates
         self._every = every_sec
@@ -18,6 +23,10 @@ class Progress:
         self._last = 0.0  # when something was printed
         self._moved = 0.0  # when there was a commit
         self._recent: list[MetricsRow] = []
+
+    def enter(self, state: State, reason: Reason = "", detail: str = "") -> None:
+        """The run is in another state now; `reason` and `detail` say why it failed."""
+        self._states.enter(state, reason, detail)
 
     def commit(self, row: MetricsRow) -> None:
         """A commit: prints if a heartbeat is due, or at the first and the last."""

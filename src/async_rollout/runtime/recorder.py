@@ -47,6 +47,7 @@ class Recorder:
         self.totals = Totals()
         self.commits: list[MetricsRow] = []
         self.evaluations: list[EvalRow] = []
+        self._dropped: Counter = Counter()  # tokens by reason, since the last commit
         self.started = time.monotonic()
 
     def start(self) -> None:
@@ -95,9 +96,9 @@ class Recorder:
         for _, sample in samples:
             self._count("trained", sample.trajectory, trained_at, "trained")
         self._results.write(*(self._row(s, g.number, g.task_id, trained_at, None) for g, s in samples))
-        row = _metrics_row(
-            version, time.monotonic() - self.started, metrics, groups, waiting, running, wait_sec, step_sec
-        )
+        dropped, self._dropped = dict(self._dropped), Counter()
+        seconds = time.monotonic() - self.started
+        row = _metrics_row(version, seconds, metrics, groups, waiting, running, wait_sec, step_sec, dropped)
         self.totals.mixed_version_samples += row.mixed_version_samples
         self.commits.append(row)
         self._metrics.write(row)
@@ -119,6 +120,8 @@ class Recorder:
         tokens = int(trajectory.action_mask.sum())
         self.totals.samples[what] += 1
         self.totals.tokens[what] += tokens
+        if ages == "dropped":
+            self._dropped[what] += tokens
         for of, count in _runs(trajectory.versions[trajectory.action_mask]):
             self.totals.ages[ages][version - of] += count
 
@@ -152,6 +155,7 @@ def _metrics_row(
     running: int,
     wait_sec: float,
     step_sec: float,
+    dropped: dict[str, int],
 ) -> MetricsRow:
     samples = [s for g in groups for s in g.samples]
     correct = sum(s.verdict.correct for s in samples)
@@ -189,6 +193,7 @@ def _metrics_row(
         wait_sec=round(wait_sec, 6),
         waiting_groups=waiting,
         running_groups=running,
+        dropped=dropped,
     )
 
 

@@ -5,6 +5,7 @@ when it dies, whatever killed it. `stop` returns only when every process is gone
 """
 
 import multiprocessing
+import signal
 import sys
 import time
 from collections.abc import Iterable
@@ -14,6 +15,7 @@ from typing import Any
 
 from async_rollout.channels import Channel, ChannelClosed, pair, poll
 from async_rollout.config.supervision import SupervisionConfig
+from async_rollout.records.states import Reason
 from async_rollout.runtime import messages as say
 from async_rollout.runtime.process import Seat, live
 
@@ -23,6 +25,10 @@ _TERMINATE_SEC = 1.0
 
 class WorkerDied(Exception):
     """A process ended that should not have; the message names it and holds its traceback."""
+
+    def __init__(self, message: str, reason: Reason = "error"):
+        super().__init__(message)
+        self.reason = reason
 
 
 class SetupTimeout(Exception):
@@ -86,10 +92,10 @@ class Supervisor:
         try:
             messages += worker.channel.receive()
         except ChannelClosed:
-            raise WorkerDied(self._obituary()) from None
+            raise self._obituary() from None
         for message in messages:
             if isinstance(message, say.Failed):
-                raise WorkerDied(f"{worker.role} failed:\n{message.traceback}")
+                raise WorkerDied(f"{worker.role} failed:\n{message.traceback}", message.reason)
         return messages
 
     def send(self, worker: Worker, message: Any) -> None:
@@ -97,14 +103,14 @@ class Supervisor:
         try:
             worker.channel.send(message)
         except ChannelClosed:
-            raise WorkerDied(self._obituary()) from None
+            raise self._obituary() from None
 
     def poll(self, also: Iterable[Any], timeout: float) -> None:
         """Wait for a message of any worker, or for anything else with `fileno()`."""
         try:
             poll([*(w.channel for w in self.workers), *also], timeout)
         except ChannelClosed:
-            raise WorkerDied(self._obituary()) from None
+            raise self._obituary() from None
 
     def stop(self) -> None:
         """End every process: by word, then by signal. Safe to call in any state."""
@@ -133,23 +139,26 @@ class Supervisor:
                 self.cpu_seconds[kind] = self.cpu_seconds.get(kind, 0.0) + message.cpu_seconds
         return True
 
-    def _obituary(self) -> str:
+    def _obituary(self) -> WorkerDied:
         """Who is gone and how, once the dead had time to be seen."""
         deadline = time.monotonic() + _LAST_WORDS_SEC
         while not (dead := [w for w in self.workers if not w.process.is_alive()]):
             if time.monotonic() > deadline:
-                return "a worker closed its channel and lives on"
+                return WorkerDied("a worker closed its channel and lives on")
             time.sleep(0.01)
-        return "\n".join(self._epitaph(w) for w in dead)
+        texts, reasons = zip(*(self._epitaph(w) for w in dead), strict=True)
+        return WorkerDied("\n".join(texts), next((r for r in reasons if r != "error"), "error"))
 
-    def _epitaph(self, worker: Worker) -> str:
+    def _epitaph(self, worker: Worker) -> tuple[str, Reason]:
         code = worker.process.exitcode
         how = f"killed by signal {-code}" if code < 0 else f"ended with code {code}"
         try:
-            said = [m.traceback for m in worker.channel.receive() if isinstance(m, say.Failed)]
+            said = [m for m in worker.channel.receive() if isinstance(m, say.Failed)]
         except ChannelClosed:
             said = []
-        return "\n".join([f"{worker.role} (pid {worker.process.pid}) {how}", *said])
+        killed = "killed" if code == -signal.SIGKILL else "error"
+        text = "\n".join([f"{worker.role} (pid {worker.process.pid}) {how}", *(m.traceback for m in said)])
+        return text, said[-1].reason if said else killed
 
 
 def _tell_to_stop(worker: Worker) -> bool:
