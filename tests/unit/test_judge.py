@@ -46,7 +46,7 @@ def test_gsm8k_is_judged_by_value():
     ],
 )
 def test_what_is_no_verdict_is_an_error_that_names_the_task_type(returned):
-    with pytest.raises(RewardError, match="judge of `sort` returned .* for task s1; it must return a Verdict"):
+    with pytest.raises(RewardError, match=r"judge of `sort` returned .* for task s1; it must return"):
         attempt(lambda task, text: returned, SORT, "#0123")
 
 

@@ -62,7 +62,7 @@ def test_a_number_has_its_value_however_it_is_written(written, value):
 
 @pytest.mark.parametrize(
     "written",
-    ["1.2.3", "1,00", "1,0000", "12:30", "5/0", "1/2/2024", "2^10", "1_000", "1'000", "9" * 401, "1e500", "1e2.5"],
+    ["1.2.3", "1,00", "1,0000", "12:30", "5/0", "1/2/2024", "2^10", "1_000", "1'000", "9" * 401, "1e500"],
 )
 def test_what_only_looks_like_a_number_has_no_value(written):
     for read in (first_number, last_number):

@@ -78,10 +78,8 @@ def test_a_gold_answer_that_is_no_number_is_our_failure():
         judge_numeric("many", "#### 5")
 
 
-pieces = st.sampled_from(
-    ["####", "\\boxed{", "\\frac{", "<answer>", "</answer>", "{", "}", "=", "-", "−", "$", " ", "\n", ",", ".", "/"]
-    + ["^", "e", "10", "7", "000", "×", "½", "²", "\\", "\\,", "**", "x", ":"]
-)
+marks = ["####", "\\boxed{", "\\frac{", "<answer>", "</answer>"]
+pieces = st.sampled_from([*marks, *"{}=-−$ \n,./^e×½²\\x:", "10", "7", "000", "\\,", "**"])
 
 
 @given(st.text() | st.lists(pieces, max_size=30).map("".join))
@@ -98,7 +96,7 @@ def test_the_last_mark_decides(before, n):
 
 @pytest.mark.parametrize(
     "piece",
-    ["9", "1 000 ", "1 ", "1,", ".", "-", "$", "1/", "{", "1e", "10^", "\\boxed{", "<answer>", "####", "1 x 10 ", " "],
+    [*marks, "9", "1 000 ", "1 ", "1,", ".", "-", "$", "1/", "{", "1e", "10^", "1 x 10 ", " "],
 )
 def test_long_texts_take_linear_time(piece):
     started = time.process_time()

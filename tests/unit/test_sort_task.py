@@ -31,6 +31,13 @@ def test_prompts_are_distinct_and_a_seed_repeats():
     assert sort.generate(300, 100, seed=4)[0] != train
 
 
+def test_prompts_are_distinct_also_where_there_are_few(monkeypatch):
+    monkeypatch.setattr(sort, "SHORTEST", 2)
+    monkeypatch.setattr(sort, "LONGEST", 2)
+    train, held_out = sort.generate(50, 5, seed=0)
+    assert len({t.prompt for t in train + held_out}) == 55
+
+
 def test_a_larger_size_only_adds_tasks_to_its_split():
     small = sort.generate(20, 5, seed=7)
     large = sort.generate(50, 40, seed=7)

@@ -4,6 +4,7 @@ It is given a batch only when it holds none, so what it holds can be judged agai
 without two processes ever working on one answer.
 """
 
+import ctypes
 import multiprocessing
 import time
 from collections.abc import Sequence
@@ -32,7 +33,7 @@ class WorkerHandle:
     """Spawns a worker; `jobs` are the answers that it holds."""
 
     def __init__(self, paths: Sequence[Path], judge: str):
-        self._in_hand = _SPAWN.RawArray("d", [IDLE, 0.0])
+        self._in_hand = _SPAWN.RawValue(ctypes.c_int64, IDLE)
         self.channel, theirs = pair()
         arguments = (theirs, self._in_hand, tuple(paths), judge)
         self.process = _SPAWN.Process(target=work, args=arguments, name="reward", daemon=True)
@@ -67,17 +68,14 @@ class WorkerHandle:
         return results, True
 
     def deadline(self, timeout: float) -> float:
-        """When the answer in hand must be judged, on the monotonic clock; infinite if there is none."""
+        """When it must have been heard of, on the monotonic clock; infinite while it holds nothing."""
         if not self.ready:
             return self._heard + START_SEC
-        if not self.jobs:
-            return float("inf")
-        ticket, begun = self._in_hand
-        return timeout + (begun if ticket in self.jobs else self._heard)
+        return self._heard + timeout if self.jobs else float("inf")
 
     def suspect(self) -> Job | None:
         """The answer in hand when the process died or hung: else the first that it holds."""
-        return self.jobs.get(int(self._in_hand[0])) or next(iter(self.jobs.values()), None)
+        return self.jobs.get(self._in_hand.value) or next(iter(self.jobs.values()), None)
 
     def kill(self) -> None:
         """Kill the process, by its id, and reap it."""

@@ -1,15 +1,16 @@
 """A judging process: takes batches of answers, sends back how each was judged. Imports no torch.
 
-The answer in hand and when it was begun stand in shared memory, so that the pool knows which
-answer hung or killed the process. Results go out with the batch's last answer, or every
-FLUSH_SEC when judging is slow.
+The ticket of the answer in hand stands in shared memory, so that the pool knows which answer
+hung or killed the process. Results go out with the batch's last answer, but before another
+answer is begun when FLUSH_SEC have passed: so a process silent for longer is busy with one.
 """
 
+import ctypes
 import importlib
 import signal
 import time
 import traceback
-from collections.abc import MutableSequence, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from async_rollout.channels import Channel, ChannelClosed
@@ -20,7 +21,7 @@ from async_rollout.tasks.task import Task
 from async_rollout.types import Verdict
 
 FLUSH_SEC = 0.01
-IDLE = -1.0  # in place of a ticket
+IDLE = -1  # in place of a ticket
 
 READY = "ready"
 FAILED = "failed"  # (FAILED, traceback): could not start
@@ -29,8 +30,8 @@ Answer = tuple[int, str, str]  # ticket, task_id, text
 Result = tuple[int, Verdict | str]  # ticket, verdict or why there is none
 
 
-def work(channel: Channel, in_hand: MutableSequence[float], paths: Sequence[Path], judge: str) -> None:
-    """Body of the process: `in_hand` is [ticket, start on the monotonic clock], `judge` module:function."""
+def work(channel: Channel, in_hand: ctypes.c_int64, paths: Sequence[Path], judge: str) -> None:
+    """Body of the process: `in_hand` is shared with the pool, `judge` is module:function."""
     die_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
@@ -67,7 +68,7 @@ def load_tasks(paths: Sequence[Path]) -> dict[str, Task]:
 
 def _judge_batch(
     channel: Channel,
-    in_hand: MutableSequence[float],
+    in_hand: ctypes.c_int64,
     batch: list[Answer],
     tasks: dict[str, Task],
     function: Judge,
@@ -79,12 +80,11 @@ def _judge_batch(
         if results and now - sent > FLUSH_SEC:
             channel.send(results)
             results, sent = [], now
-        in_hand[1] = now  # before the ticket, so that a new ticket never has an old start
-        in_hand[0] = ticket
+        in_hand.value = ticket
         results.append((ticket, _verdict(tasks, function, task_id, text)))
     channel.send(results)
     channel.drain()
-    in_hand[0] = IDLE
+    in_hand.value = IDLE
 
 
 def _verdict(tasks: dict[str, Task], function: Judge, task_id: str, text: str) -> Verdict | str:
