@@ -1,4 +1,4 @@
-"""Environment variables that make processes with small models quick; set before torch is imported.
+"""Environment variables of everything that computes; set before torch is imported.
 
 The workers of a run inherit them. Threads are limited by each process itself.
 """
@@ -14,9 +14,13 @@ ALLOCATOR = {
 }
 
 
-def speed_up() -> None:
-    """Set what is not set yet; glibc reads it when a process starts, so only children profit."""
-    for name, value in {**ALLOCATOR, "OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}.items():
+_ONE_THREAD = {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
+_NO_BARS = {"TQDM_DISABLE": "1"}  # of libraries, for every file they load: noise in a log
+
+
+def set_up_environment() -> None:
+    """Set what is not set yet; glibc reads its own when a process starts, so only children profit."""
+    for name, value in {**ALLOCATOR, **_ONE_THREAD, **_NO_BARS}.items():
         os.environ.setdefault(name, value)
 
 

@@ -4,7 +4,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from async_rollout.commands.environment import speed_up, switch_hub_off
+from async_rollout.commands.environment import set_up_environment, switch_hub_off
 from async_rollout.commands.sweeps import add_dataset, add_sweep, sweep_of
 from async_rollout.config.cells import Cell, cell_named, cells, config_hash, resolve
 from async_rollout.config.errors import ConfigError, Problem
@@ -47,7 +47,7 @@ def execute(args: Namespace) -> None:
 
 def train(run: RunConfig, out: Path, data: Path) -> None:
     """Run one cell whose tasks and model are there."""
-    speed_up()
+    set_up_environment()
     switch_hub_off()
     from async_rollout.runners.cell import run_cell
 

@@ -4,7 +4,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from async_rollout.commands.environment import speed_up
+from async_rollout.commands.environment import set_up_environment
 from async_rollout.commands.sweeps import add_sweep, block_from_json, sweep_of
 from async_rollout.config.model import WarmStartConfig
 
@@ -29,7 +29,7 @@ def execute(args: Namespace) -> None:
 
 def build(config: WarmStartConfig, directory: Path) -> None:
     """Build the embedded model in `directory`, telling how it goes on stderr."""
-    speed_up()
+    set_up_environment()
     from async_rollout.learner.warm_start import warm_start
 
     def tell(step: int, loss: float) -> None:
