@@ -4,8 +4,10 @@ Generation never waits for training but for the staleness bound; training never 
 generation but for a full batch.
 """
 
+import os
 import shutil
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 from async_rollout.channels import pair
@@ -32,40 +34,40 @@ def run(config: RunConfig, out: Path, data: Path, recorder: Recorder, progress: 
     """Run to the last commit, evaluate the snapshots, end every process."""
     created = time.monotonic()
     splits = read_splits(data, config.data)
-    codec = build_codec(config)
     store = WeightStore()
     supervisor = Supervisor(config.supervision, out)
     rewards = RewardPool(split_paths(data), config.reward)
-    try:
+    with ExitStack() as stack:  # each is closed whatever happens to the others, the last one first
+        stack.callback(store.close)
+        stack.callback(rewards.close)
+        stack.callback(supervisor.stop)
         rewards.start()
         rollout, trainer = _start(supervisor, config, store, out, data)
+        codec = build_codec(config)  # while the workers build their parts
+        prompts = [Prompt(t.task_id, codec.encode(prompt_text(t))) for t in splits.train]
         supervisor.wait_ready()
         rewards.wait_ready(config.supervision.setup_timeout_sec)
-        resources = ResourceLog(out / "resources.csv", {w.role: w.process.pid for w in supervisor.workers})
-        prompts = [Prompt(t.task_id, codec.encode(prompt_text(t))) for t in splits.train]
+        roles = {w.role: w.process.pid for w in supervisor.workers}
+        resources = ResourceLog(out / "resources.csv", roles | {"controller-0": os.getpid()})
+        stack.callback(resources.close)
         recorder.start()
         progress.enter("running")
         controller = Controller(
             config, prompts, supervisor, rollout, trainer, store.clock, rewards, recorder, progress
         )
         controller.run()
-        ended = time.monotonic()
+        ended, cpu_seconds = time.monotonic(), resources.cpu_seconds()
         progress.enter("evaluating")
         progress.say("evaluating")
         eval_prompts = tuple(codec.encode(prompt_text(t)) for t in splits.held_out)
-        for version in due_versions(config):
+        for version in due_versions(config, store.clock.version):
             path = snapshot_path(out, version)
             supervisor.send(rollout[0], say.Evaluate(version, str(path), eval_prompts))
             done = wait_for(supervisor, rollout[0], say.Evaluated, _EVALUATION_PATIENCE_SEC)
             record_evaluation(recorder, rewards, splits.held_out, version, done.sampled, done.greedy)
-        evaluated = time.monotonic()
-        resources.close()
-    finally:
-        supervisor.stop()
-        rewards.close()
-        store.close()
+        evaluated, version = time.monotonic(), store.clock.version
     shutil.rmtree(out / "snapshots")
-    return Outcome(store.clock.version, created, recorder.started, ended, evaluated, supervisor.cpu_seconds)
+    return Outcome(version, controller.collapsed, created, recorder.started, ended, evaluated, cpu_seconds)
 
 
 def _start(

@@ -4,11 +4,13 @@ import shlex
 import shutil
 import signal
 import sys
+import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from importlib import import_module
 from pathlib import Path
 
+from async_rollout.config.axes import MODES
 from async_rollout.config.run import RunConfig
 from async_rollout.records.files import write_json, write_text
 from async_rollout.runners.summarize import summarize
@@ -20,8 +22,9 @@ from async_rollout.runtime.recorder import Recorder
 from async_rollout.tasks.prompts import prompt_text
 from async_rollout.tasks.splits import read_splits
 
-RUNNERS = {"sync": "async_rollout.runners.sync", "areal": "async_rollout.runners.areal"}
-_LOGS = ("results.jsonl", "metrics.jsonl", "evals.jsonl", "stdout.log", "stderr.log")
+RUNNERS = {mode: f"async_rollout.runners.{mode}" for mode in MODES}
+# The rows of an attempt; metrics.jsonl is moved last: while it is there, so is the attempt.
+_LOGS = ("results.jsonl", "evals.jsonl", "stdout.log", "stderr.log", "metrics.jsonl")
 
 
 def run_cell(config: RunConfig, *, out: Path, data: Path, model: Path | None = None) -> None:
@@ -38,13 +41,13 @@ def run_cell(config: RunConfig, *, out: Path, data: Path, model: Path | None = N
     name = f"{config.dataset} {out.name}"
     progress = Progress(name, config.train.updates, config.supervision.heartbeat_sec, out, attempt)
     progress.enter("setting up")
+    (out / "stderr.log").touch()
     try:
-        splits = read_splits(data, config.data)
-        recorder = Recorder(out, {t.task_id: prompt_text(t) for t in splits.train})
         with _terminate_as_exit():
-            runner = import_module(RUNNERS[config.mode])
-            outcome = runner.run(with_model(config, model), out, data, recorder, progress)
-        recorder.close()
+            prompts = {t.task_id: prompt_text(t) for t in read_splits(data, config.data).train}
+            with closing(Recorder(out, prompts)) as recorder:
+                runner = import_module(RUNNERS[config.mode])
+                outcome = runner.run(with_model(config, model), out, data, recorder, progress)
         events = read_events(out / "trace")
         write_json(out / "trace.json", chrome_trace(events, outcome.started), indent=None)
         shutil.rmtree(out / "trace")
@@ -55,6 +58,8 @@ def run_cell(config: RunConfig, *, out: Path, data: Path, model: Path | None = N
             f"done in {summary.wall_clock_sec:.1f} s (and {summary.setup_wall_clock_sec:.1f} s set-up)"
         )
     except BaseException as error:
+        with (out / "stderr.log").open("a", encoding="utf-8") as log:
+            traceback.print_exc(file=log)
         progress.enter("failed", reason_of(error), last_line(error))
         raise
     finally:

@@ -8,12 +8,16 @@ from async_rollout.types import Verdict
 
 
 def judge_all(pool: RewardPool, answers: Sequence[tuple[Hashable, str, str]]) -> dict[Hashable, Verdict]:
-    """Verdict by key for answers given as (key, task id, text). Raises RewardError if the pool gives up."""
+    """Verdict by key for answers given as (key, task id, text). Raises RewardError if the pool gives up.
+
+    Verdicts of other answers, whose groups were rejected before they came, are let go.
+    """
     for key, task_id, text in answers:
         pool.submit(key, task_id, text)
+    wanted = {key for key, _, _ in answers}
     verdicts: dict[Hashable, Verdict] = {}
     while True:
-        verdicts.update(pool.poll())
-        if len(verdicts) == len(answers):
+        verdicts.update((key, verdict) for key, verdict in pool.poll() if key in wanted)
+        if len(verdicts) == len(wanted):
             return verdicts
         poll(pool.waitables(), pool.patience())

@@ -14,6 +14,7 @@ from async_rollout.config.run import RunConfig
 from async_rollout.rewards.pool import RewardPool
 from async_rollout.runtime import messages as say
 from async_rollout.runtime.clock import Clock
+from async_rollout.runtime.collapse import collapsed
 from async_rollout.runtime.progress import Progress
 from async_rollout.runtime.recorder import Recorder
 from async_rollout.runtime.replay import Replay
@@ -66,10 +67,11 @@ class Controller:
         self._requested: int | None = None  # version of the trainer's open request
         self._leased: tuple[Group, ...] = ()
         self._version = clock.version
+        self.collapsed = False
 
     def run(self) -> None:
-        """Until the last commit."""
-        while self._version < self._run.train.updates:
+        """Until the last commit, or a collapse."""
+        while self._version < self._run.train.updates and not self.collapsed:
             self._dispatch()
             self._hand_over()
             self._supervisor.poll(self._rewards.waitables(), min(_POLL_SEC, self._rewards.patience()))
@@ -130,17 +132,18 @@ class Controller:
     def _finished(self, trajectory: Trajectory, text: str) -> None:
         self._recorder.generated(trajectory, self._clock.version)
         task_id = self._task_of(trajectory.id.group)
-        if self._replay.expects(trajectory.id):
+        if self._replay.expects(trajectory.id) and trajectory.id not in self._judging:
             self._judging[trajectory.id] = (trajectory, text)
             self._rewards.submit(trajectory.id, task_id, text)
         else:
-            self._recorder.late(Sample(trajectory, text, UNJUDGED), task_id, self._version)
+            self._recorder.late(Sample(trajectory, text, UNJUDGED), task_id, self._clock.version)
 
     def _judged(self, key: SampleId, verdict: Verdict) -> None:
         trajectory, text = self._judging.pop(key)
         sample = Sample(trajectory, text, verdict)
+        self._recorder.totals.infrastructure_failures += verdict.infrastructure
         if not self._replay.expects(key):
-            self._recorder.late(sample, self._task_of(key.group), self._version)
+            self._recorder.late(sample, self._task_of(key.group), self._clock.version)
         elif verdict.infrastructure:
             self._reject(sample)
         else:
@@ -150,8 +153,8 @@ class Controller:
         """An answer that nobody could judge: the group cannot be normalised, so it goes whole."""
         number = sample.trajectory.id.group
         samples = [*self._replay.reject(number), sample]
-        self._recorder.totals.infrastructure_failures += 1
-        self._recorder.dropped(samples, number, self._task_of(number), self._version, "infrastructure")
+        version = self._clock.version  # ours may lag: tokens can be newer than the last commit heard of
+        self._recorder.dropped(samples, number, self._task_of(number), version, "infrastructure")
 
     def _hand_over(self) -> None:
         if self._requested is None:
@@ -184,6 +187,7 @@ class Controller:
         )
         self._leased = ()
         self._progress.commit(row)
+        self.collapsed = collapsed(self._recorder.commits, self._run.collapse)
 
 
 def wait_for(supervisor: Supervisor, worker: Worker, kind: type, patience_sec: float) -> object:

@@ -33,13 +33,6 @@ class Stop:
 
 
 @dataclass(frozen=True, slots=True)
-class Stopped:
-    """A worker ends in good order."""
-
-    cpu_seconds: float
-
-
-@dataclass(frozen=True, slots=True)
 class Work:
     """To a rollout worker: draw these samples, under weights no older than `admitted_at`."""
 

@@ -7,6 +7,7 @@ cell's logs, and says why when it fails.
 import importlib
 import os
 import signal
+import sys
 import time
 import traceback
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ from async_rollout.lifeline import die_with_parent
 from async_rollout.runtime import messages as say
 from async_rollout.runtime.events import Events
 from async_rollout.runtime.failure import reason_of
+
+PEER_GONE = 3  # exit code of a process that ends because another one did
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,15 +41,14 @@ def live(seat: Seat, arguments: dict[str, Any]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _log_to(seat.out)
     limit_threads(seat.threads)
-    events = Events(seat.out / "trace" / f"{seat.role}.jsonl", seat.role)
     try:
+        events = Events(seat.out / "trace" / f"{seat.role}.jsonl", seat.role)
         module, function = seat.target.split(":")
         getattr(importlib.import_module(module), function)(seat.controller, events, started, **arguments)
         events.close()
-        seat.controller.send(say.Stopped(time.process_time()))
         seat.controller.drain()
     except ChannelClosed:
-        raise SystemExit(1) from None  # the parent, or the peer whose death the parent sees, is gone
+        raise SystemExit(PEER_GONE) from None  # the parent, or a worker whose death the parent sees
     except Exception as error:
         traceback.print_exc()
         seat.controller.send(say.Failed(traceback.format_exc(), reason_of(error)))
@@ -55,13 +57,15 @@ def live(seat: Seat, arguments: dict[str, Any]) -> None:
 
 
 def limit_threads(threads: int) -> None:
-    """Compute threads of this process; call before torch is imported.
+    """Compute threads of this process, and of those that it starts.
 
     OpenMP threads that compete for cores spin: two processes with two threads each on two
     cores are many times slower than with one each.
     """
     for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-        os.environ[name] = str(threads)
+        os.environ[name] = str(threads)  # read when a library is loaded
+    if torch := sys.modules.get("torch"):
+        torch.set_num_threads(threads)
 
 
 def _log_to(out: Path) -> None:

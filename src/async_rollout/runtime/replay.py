@@ -1,8 +1,8 @@
 """Groups under way: what was submitted and is neither trained, dropped nor rejected.
 
 A group is `running` until all its samples are judged, then `waiting`; it leaves through
-`take`, `drop` or `reject`, each exactly once. Samples that arrive for a group that is gone,
-or twice, are counted and forgotten.
+`take` or `reject`, each exactly once. A sample that arrives for a group that is gone, or
+twice, is not expected any more.
 """
 
 from dataclasses import dataclass, field
@@ -29,22 +29,19 @@ class Replay:
     def __init__(self) -> None:
         self._running: dict[int, _Running] = {}
         self._waiting: dict[int, Group] = {}
-        self.late = 0  # samples that came for a group that was gone, or twice
 
     def open(self, number: int, task_id: str, samples: int, version: int) -> None:
         """A group was submitted at this policy version."""
         self._running[number] = _Running(task_id, version, dict.fromkeys(range(samples), 0))
 
     def expects(self, sample: SampleId) -> bool:
-        """True if this very attempt is still wanted; else it is counted as late."""
+        """True if this very attempt is still wanted."""
         group = self._running.get(sample.group)
-        wanted = (
+        return (
             group is not None
             and group.expected.get(sample.sample) == sample.attempt
             and sample.sample not in group.samples
         )
-        self.late += not wanted
-        return wanted
 
     def add(self, sample: Sample) -> None:
         """A judged sample of a running group; the last one moves the group to the waiting ones."""

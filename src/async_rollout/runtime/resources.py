@@ -1,4 +1,4 @@
-"""Memory and CPU of each process of a run, sampled once a second into resources.csv."""
+"""Memory and CPU of each process of a run: resources.csv, and the CPU time that the run took."""
 
 import threading
 import time
@@ -9,7 +9,7 @@ import psutil
 
 
 class ResourceLog:
-    """A thread of the controller that reads /proc through psutil."""
+    """Reads /proc through psutil, from a thread once every `every_sec`; roles are `kind-index`."""
 
     def __init__(self, path: Path, processes: Mapping[str, int], every_sec: float = 1.0):
         self._file = path.open("w", encoding="utf-8")
@@ -17,9 +17,19 @@ class ResourceLog:
         self._processes = {role: psutil.Process(pid) for role, pid in processes.items()}
         self._every = every_sec
         self._started = time.monotonic()
+        self._begun = self._cpu()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="resources", daemon=True)
         self._thread.start()
+
+    def cpu_seconds(self) -> dict[str, float]:
+        """CPU time by kind since this log was opened; call while all processes live."""
+        now = self._cpu()
+        kinds = {role.rsplit("-", 1)[0] for role in now}
+        return {
+            kind: sum(now[r] - self._begun[r] for r in now if r.rsplit("-", 1)[0] == kind)
+            for kind in sorted(kinds)
+        }
 
     def close(self) -> None:
         """End the thread; what was sampled is on disk."""
@@ -27,11 +37,17 @@ class ResourceLog:
         self._thread.join()
         self._file.close()
 
+    def _cpu(self) -> dict[str, float]:
+        times = {role: process.cpu_times() for role, process in self._processes.items()}
+        return {role: t.user + t.system for role, t in times.items()}
+
     def _run(self) -> None:
-        while not self._stop.wait(self._every):
+        stopped = False
+        while not stopped:
             for role, process in self._processes.items():
                 self._sample(role, process)
             self._file.flush()
+            stopped = self._stop.wait(self._every)
 
     def _sample(self, role: str, process: psutil.Process) -> None:
         try:

@@ -17,7 +17,7 @@ from async_rollout.channels import Channel, ChannelClosed, pair, poll
 from async_rollout.config.supervision import SupervisionConfig
 from async_rollout.records.states import Reason
 from async_rollout.runtime import messages as say
-from async_rollout.runtime.process import Seat, live
+from async_rollout.runtime.process import PEER_GONE, Seat, live
 
 _LAST_WORDS_SEC = 2.0  # for a process that closed its channel to be gone
 _TERMINATE_SEC = 1.0
@@ -54,13 +54,13 @@ class Supervisor:
         self._out = out
         self._context = multiprocessing.get_context("spawn")
         self.workers: list[Worker] = []
-        self.cpu_seconds: dict[str, float] = {}  # by kind, of the processes that ended in good order
 
     def start(self, role: str, target: str, *, threads: int, **arguments: Any) -> Worker:
         """Spawn `target` (`module:function`) as `role`; channels among `arguments` go with it."""
         ours, theirs = pair()
         seat = Seat(role, target, threads, self._out, theirs)
-        process = self._context.Process(target=live, args=(seat, arguments), name=role)
+        # Daemonic: if `stop` itself is cut short, Python's own exit kills it rather than waits for it.
+        process = self._context.Process(target=live, args=(seat, arguments), name=role, daemon=True)
         process.start()
         for end in (theirs, *(a for a in arguments.values() if isinstance(a, Channel))):
             end.close()
@@ -70,21 +70,24 @@ class Supervisor:
 
     def wait_ready(self) -> None:
         """Return when every process has built its parts; the run's clock starts then."""
-        begun = time.monotonic()
+        begun = notice = time.monotonic()
         while missing := [w for w in self.workers if not w.ready]:
             waited = time.monotonic() - begun
             names = ", ".join(w.role for w in missing)
-            if waited > self._config.setup_timeout_sec:
+            if waited >= self._config.setup_timeout_sec:
                 raise SetupTimeout(
                     f"not ready after {waited:.0f} s: {names}; see stderr.log, or raise "
                     f"supervision.setup_timeout_sec ({self._config.setup_timeout_sec:g})"
                 )
-            poll([w.channel for w in missing], self._config.setup_poll_sec)
-            for worker in missing:
-                if said := self.receive(worker):  # the first thing a worker says is that it is ready
-                    worker.ready, worker.unheard = True, said[1:]
-            if time.monotonic() - begun - waited >= self._config.setup_poll_sec:
+            self.poll([], min(self._config.setup_poll_sec, self._config.setup_timeout_sec - waited))
+            for worker in self.workers:  # the ready ones too: one may die while others build
+                worker.unheard = self.receive(worker)
+                if worker.unheard and not worker.ready:  # the first thing it says is that it is ready
+                    worker.ready = True
+                    del worker.unheard[0]
+            if time.monotonic() - notice >= self._config.setup_poll_sec:
                 print(f"waiting for {names}", file=sys.stderr, flush=True)
+                notice = time.monotonic()
 
     def receive(self, worker: Worker) -> list[Any]:
         """Messages of a worker. Raises WorkerDied if it failed or is gone."""
@@ -107,43 +110,39 @@ class Supervisor:
 
     def poll(self, also: Iterable[Any], timeout: float) -> None:
         """Wait for a message of any worker, or for anything else with `fileno()`."""
-        try:
-            poll([*(w.channel for w in self.workers), *also], timeout)
-        except ChannelClosed:
-            raise self._obituary() from None
+        poll([*(w.channel for w in self.workers), *also], timeout)
 
     def stop(self) -> None:
-        """End every process: by word, then by signal. Safe to call in any state."""
+        """End every process: by word, then by signal. Safe to call in any state.
+
+        A process that is still building its parts would not hear the word in time.
+        """
         for worker in self.workers:
-            if not _tell_to_stop(worker):
+            if not (worker.ready and _tell_to_stop(worker)):
                 worker.process.terminate()
         deadline = time.monotonic() + self._config.shutdown_sec
         open_ = [w for w in self.workers if w.process.is_alive()]
         while open_ and time.monotonic() < deadline:
             poll([w.channel for w in open_], 0.1)
-            open_ = [w for w in open_ if self._listen(w)]
+            open_ = [w for w in open_ if _is_open(w.channel)]
         for worker in self.workers:
             _end(worker.process)
             worker.channel.close()
         self.workers = []
 
-    def _listen(self, worker: Worker) -> bool:
-        """Read what a stopping worker still says; False once it is gone."""
-        try:
-            messages = worker.channel.receive()
-        except ChannelClosed:
-            return False
-        for message in messages:
-            if isinstance(message, say.Stopped):
-                kind = worker.role.rsplit("-", 1)[0]
-                self.cpu_seconds[kind] = self.cpu_seconds.get(kind, 0.0) + message.cpu_seconds
-        return True
-
     def _obituary(self) -> WorkerDied:
-        """Who is gone and how, once the dead had time to be seen."""
+        """Who is gone and how, the first cause first, once the dead had time to be seen.
+
+        One that ended only because its peer did is seen dead before the peer is, at times.
+        """
         deadline = time.monotonic() + _LAST_WORDS_SEC
-        while not (dead := [w for w in self.workers if not w.process.is_alive()]):
+        while True:
+            dead = sorted((w for w in self.workers if not w.process.is_alive()), key=_is_consequence)
+            if dead and not _is_consequence(dead[0]):
+                break
             if time.monotonic() > deadline:
+                if dead:
+                    break
                 return WorkerDied("a worker closed its channel and lives on")
             time.sleep(0.01)
         texts, reasons = zip(*(self._epitaph(w) for w in dead), strict=True)
@@ -159,6 +158,19 @@ class Supervisor:
         killed = "killed" if code == -signal.SIGKILL else "error"
         text = "\n".join([f"{worker.role} (pid {worker.process.pid}) {how}", *(m.traceback for m in said)])
         return text, said[-1].reason if said else killed
+
+
+def _is_consequence(dead: Worker) -> bool:
+    return dead.process.exitcode == PEER_GONE
+
+
+def _is_open(channel: Channel) -> bool:
+    """Make room for what a stopping worker still says; False once it is gone."""
+    try:
+        channel.receive()
+    except ChannelClosed:
+        return False
+    return True
 
 
 def _tell_to_stop(worker: Worker) -> bool:
