@@ -19,6 +19,7 @@ from async_rollout.places import (
     report_file,
 )
 from async_rollout.records.cells import SummaryError, read_summary
+from async_rollout.records.expected import ExpectedCell, write_expected
 
 try:
     SWEEP = sweep_from_dict(config)
@@ -52,6 +53,24 @@ wildcard_constraints:
     dataset="[a-z0-9-]+",
     cell="[^/]+",
     data="data(-[0-9a-f]{8})?",
+
+
+def expected_cells():
+    """The sweep's cells for who watches it: also those that have not started."""
+    axes = ("mode", "algorithm", "arm", "k", "decoupled", "seed")
+    return [
+        ExpectedCell(
+            dataset=dataset,
+            cell=cell,
+            updates=run.train.updates,
+            **{axis: getattr(run, axis) for axis in axes},
+        )
+        for (dataset, cell), run in RUNS.items()
+    ]
+
+
+onstart:
+    write_expected(Path(EXPERIMENT), expected_cells())
 
 
 def run_of(wildcards):
