@@ -24,7 +24,7 @@ from async_rollout.tasks.order import TaskOrder
 from async_rollout.types import Group, Sample, SampleId, SampleRequest, Trajectory, Verdict
 
 _POLL_SEC = 0.5
-UNJUDGED = Verdict(reward=0.0, verdict="unjudged", infrastructure=True)
+UNJUDGED = Verdict(reward=float("nan"), verdict="unjudged", infrastructure=True)
 
 
 @dataclass(frozen=True, slots=True)
