@@ -97,13 +97,14 @@ class UpdateMetrics:
     kl: float  # estimate against the configured reference; against behavior when kl.coef is 0
     entropy: float  # nats
     grad_norm: float  # before clipping, mean over optimizer steps
+    grad_cosine: float | None  # to the step before, mean over optimizer steps; None if not measured
     clip_fraction: float
     mask_fraction: float
     importance_weight_mean: float  # before its cap
     importance_weight_max: float
     ess_ratio: float  # effective sample size of the weights ÷ tokens
     saturations: int  # tokens with a log-ratio beyond ±20
-    zero_variance_groups: float  # share of normalisation sets with equal rewards
+    zero_variance_groups: float  # share of normalisation sets without signal: all advantages 0
     reward_mean: float  # of samples, as judged
     trained_tokens: int  # action tokens in the loss
     trained_samples: int  # samples with such a token

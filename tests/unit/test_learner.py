@@ -213,12 +213,12 @@ def test_loss_scaling_changes_no_update_and_skips_what_overflows():
     torch.testing.assert_close(plain.table, scaled.table, atol=1e-6, rtol=1e-5)
 
     before = scaled.table.detach().clone()
-    scale = learner.state_dict()["scaler"]["scale"]
+    scale = learner.state_dict()["optimizer"]["scaler"]["scale"]
     scaled.table.register_hook(lambda gradient: gradient * torch.inf)
     metrics = learner.step(groups(seed=1), version=1)
     assert metrics.optimizer_steps == 0
     assert torch.equal(scaled.table, before)
-    assert learner.state_dict()["scaler"]["scale"] == scale / 4
+    assert learner.state_dict()["optimizer"]["scaler"]["scale"] == scale / 4
     with pytest.raises(NonFiniteError, match="gradient of table"):
         _step_for_ever(learner)
 

@@ -1,6 +1,8 @@
 """From rewards to advantages, once per batch and before it is split.
 
-Always: rewards that are all equal give advantages that are exactly 0, and are counted.
+Always: rewards that are normalised together and all equal give advantages that are exactly 0, and are
+counted. With `running_mean` a reward is compared with what came before, so there all equal rewards
+are 0 only where they equal the baseline.
 """
 
 from dataclasses import dataclass
@@ -11,10 +13,10 @@ from torch import Tensor
 
 @dataclass(frozen=True, slots=True)
 class Advantages:
-    """Advantages in the shape of the rewards, and which normalisation sets had equal rewards."""
+    """Advantages in the shape of the rewards, and which normalisation sets have no signal."""
 
     values: Tensor  # as the rewards
-    zero_variance: Tensor  # (sets,) bool
+    zero_variance: Tensor  # (sets,) bool, all advantages of the set are 0
 
 
 def group(rewards: Tensor, epsilon: float = 1e-4) -> Advantages:
@@ -31,6 +33,16 @@ def batch(rewards: Tensor, epsilon: float = 1e-4) -> Advantages:
     """(r − mean)/(std + ε) over all trajectories of a batch, ddof 0; one normalisation set."""
     result = _normalize(rewards.reshape(1, -1), epsilon)
     return Advantages(result.values.reshape(rewards.shape), result.zero_variance)
+
+
+def running_mean(rewards: Tensor, before: Tensor) -> Advantages:
+    """r − mean of the rewards before this batch; a baseline of 0 where there are none.
+
+    Args: `before` (n,), n >= 0, the latest rewards of earlier batches. The whole batch is one set.
+    """
+    baseline = before.mean() if len(before) else torch.zeros((), dtype=rewards.dtype)
+    values = rewards - baseline
+    return Advantages(values, (values == 0).all().reshape(1))
 
 
 def _normalize(rewards: Tensor, epsilon: float) -> Advantages:

@@ -4,19 +4,28 @@ Later wins: the sweep's blocks, the algorithm's recipe, the `decoupled` axis, th
 """
 
 from collections.abc import Iterator, Mapping
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
 from async_rollout.config.errors import Problem, problems_in, unknown_key
+from async_rollout.config.exclusion import BASE_ARM
+from async_rollout.config.objective import READERS
 from async_rollout.config.recipes import RECIPES
+from async_rollout.config.rules import misnamed
 from async_rollout.config.run import Blocks
 
 if TYPE_CHECKING:
     from async_rollout.config.sweep import SweepConfig
 
 BASE = ""
-_DECOUPLED_ONLY = {"objective.proximal", "objective.weight", "objective.weight_limit"}
+
+
+def combinations(sweep: "SweepConfig") -> list[tuple[str, str]]:
+    """Every (algorithm, arm) in order, the base arm first, without those that `exclude` drops whole."""
+    pairs = product(sweep.algorithms, [BASE, *sweep.arms])
+    return [pair for pair in pairs if not any(entry.drops(*pair) for entry in sweep.exclude)]
 
 
 def variant(sweep: "SweepConfig", algorithm: str, arm: str) -> Blocks:
@@ -32,13 +41,17 @@ def variant(sweep: "SweepConfig", algorithm: str, arm: str) -> Blocks:
 
 
 def decoupled_values(sweep: "SweepConfig", mode: str, algorithm: str, arm: str) -> list[int]:
-    """The values of the `decoupled` axis that make a difference; 1 stands for them where none does."""
-    overrides = sweep.arms[arm] if arm else {}
-    if mode == "sync" or variant(sweep, algorithm, arm).objective.name != "axis":
-        return [1]
-    if overrides and overrides.keys() <= _DECOUPLED_ONLY:
-        return [value for value in sweep.decoupled if value == 1]
-    return sweep.decoupled
+    """The values of the `decoupled` axis that make a difference; 1 stands for them where none does.
+
+    None at all if the arm only sets keys that the loss does not read: it would repeat the base arm.
+    """
+    blocks = variant(sweep, algorithm, arm)
+    values = [1] if mode == "sync" or blocks.objective.name != "axis" else sweep.decoupled
+    keys = sweep.arms[arm] if arm else ["train.updates"]
+    losses = {value: with_objective(blocks, value).objective.name for value in values}
+    return [
+        v for v in values if not keys or any(losses[v] in READERS.get(key, losses.values()) for key in keys)
+    ]
 
 
 def with_objective(blocks: Blocks, decoupled: int) -> Blocks:
@@ -49,9 +62,10 @@ def with_objective(blocks: Blocks, decoupled: int) -> Blocks:
     return blocks.model_copy(update={"objective": objective})
 
 
-def wrong_arms(sweep: "SweepConfig") -> list[Problem]:
-    """Arms with keys or values that do not exist, and arms that are no different from another."""
-    problems = [*_overruled(sweep), *(p for arm in sweep.arms for p in _wrong_keys(sweep, arm))]
+def wrong_variants(sweep: "SweepConfig") -> list[Problem]:
+    """Algorithms and arms that cannot be run, arms misnamed, and arms no different from another."""
+    problems = [*_wrong_bases(sweep), *_overruled(sweep)]
+    problems += [p for arm in sweep.arms for p in (*_wrong_name(arm), *_wrong_keys(sweep, arm))]
     return problems or list(_same(sweep))
 
 
@@ -61,6 +75,26 @@ def _nested(overrides: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         block, _, name = dotted.partition(".")
         nested.setdefault(block, {})[name] = value
     return nested
+
+
+def _problems(sweep: "SweepConfig", algorithm: str, arm: str) -> list[Problem]:
+    """What is wrong with the blocks of one algorithm and arm."""
+    try:
+        return list(misnamed(algorithm, variant(sweep, algorithm, arm)))
+    except ValidationError as error:
+        return problems_in(error, Blocks)
+
+
+def _wrong_bases(sweep: "SweepConfig") -> list[Problem]:
+    """Each problem of the algorithms without arm, once."""
+    found = [p for pair in combinations(sweep) if pair[1] == BASE for p in _problems(sweep, *pair)]
+    return [p for i, p in enumerate(found) if p not in found[:i]]
+
+
+def _wrong_name(arm: str) -> Iterator[Problem]:
+    if arm in RECIPES or arm == BASE_ARM:
+        what = "the name of an algorithm" if arm in RECIPES else "what tables call the arm without overrides"
+        yield Problem("arms", arm, f"an arm would be taken for {what}", "give it another name")
 
 
 def _overruled(sweep: "SweepConfig") -> Iterator[Problem]:
@@ -88,11 +122,9 @@ def _wrong_keys(sweep: "SweepConfig", arm: str) -> Iterator[Problem]:
         else:
             continue
         return
-    for algorithm in sweep.algorithms:
-        try:
-            variant(sweep, algorithm, arm)
-        except ValidationError as error:
-            for problem in problems_in(error, Blocks):
+    for pair in combinations(sweep):
+        if pair[1] == arm and (problems := _problems(sweep, *pair)):
+            for problem in problems:
                 yield Problem(f"arms.{arm}.{problem.key}", problem.value, problem.what, problem.fix)
             return
 
@@ -111,7 +143,8 @@ def _bodies(sweep: "SweepConfig", arm: str) -> set[tuple[str, str, str]]:
     """What the cells of an arm do, apart from dataset, K and seed."""
     return {
         (algorithm, mode, with_objective(variant(sweep, algorithm, arm), value).model_dump_json())
-        for algorithm in sweep.algorithms
+        for algorithm, name in combinations(sweep)
+        if name == arm
         for mode in sweep.modes
         for value in decoupled_values(sweep, mode, algorithm, arm)
     }

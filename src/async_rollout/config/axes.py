@@ -10,12 +10,13 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 
 from async_rollout.config.errors import bad_value, closest
+from async_rollout.config.recipes import RECIPES
 
 SLUG = r"^[a-z0-9][a-z0-9_-]*$"
-MODES = ("sync", "areal")
-ALGORITHMS = ("grpo",)
-_LATER_MODES = ("async", "lagged")
-_LATER_ALGORITHMS = ("grpo_dis", "single_dis", "running_mean", "sao")
+MODES = ("sync", "areal", "lagged")
+ALGORITHMS = tuple(RECIPES)
+_LATER_MODES = ("async",)
+_LATER_ALGORITHMS = ("sao",)
 _LATER_DATASETS = ("gsm8k", "math", "coding", "calculator", "reasoning_gym")
 _JSONL = "jsonl:PATH, one JSON object a line"
 
@@ -75,8 +76,8 @@ def _decoupled(value: Any) -> int:
 
 
 Dataset = Annotated[str, BeforeValidator(_dataset), Field(pattern=r"^(sort|jsonl:.+)$")]
-Mode = Annotated[Literal["sync", "areal"], BeforeValidator(_mode)]
-Algorithm = Annotated[Literal["grpo"], BeforeValidator(_algorithm)]
+Mode = Annotated[Literal[MODES], BeforeValidator(_mode)]
+Algorithm = Annotated[Literal[ALGORITHMS], BeforeValidator(_algorithm)]
 Seed = Annotated[int, BeforeValidator(_seed), Field(ge=0)]
 StalenessBound = Annotated[Annotated[int, Field(ge=0)] | Literal["inf"], BeforeValidator(_staleness)]
 Decoupled = Annotated[Literal[0, 1], BeforeValidator(_decoupled)]

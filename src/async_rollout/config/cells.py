@@ -1,8 +1,8 @@
 """The cells of a sweep, and each cell's resolved configuration.
 
 Combinations that differ only in what makes no difference are one cell: `sync` has one per
-algorithm, arm and seed, named k0-dec1, and where `objective.name` is set the `decoupled`
-axis is named dec1. Editing a sweep never renames a cell that stays in it.
+algorithm, arm and seed, named k0-dec1, and where `objective.name` is set (`dis` algorithms)
+the `decoupled` axis is named dec1. Editing a sweep never renames a cell that stays in it.
 """
 
 import hashlib
@@ -10,13 +10,15 @@ import json
 from dataclasses import dataclass
 from itertools import product
 from pathlib import PurePosixPath
-from typing import Literal, Self
+from typing import TYPE_CHECKING, Literal, Self
 
-from async_rollout.config.arms import BASE, decoupled_values, variant, with_objective
+from async_rollout.config.arms import combinations, decoupled_values, variant, with_objective
 from async_rollout.config.axes import dataset_slug
 from async_rollout.config.errors import ConfigError, Problem, closest
 from async_rollout.config.run import Blocks, RunConfig
-from async_rollout.config.sweep import SweepConfig
+
+if TYPE_CHECKING:
+    from async_rollout.config.sweep import SweepConfig
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -52,11 +54,15 @@ class Cell:
         return PurePosixPath("results", experiment, self.dataset_slug, "runs", self.id)
 
 
-def cells(sweep: SweepConfig) -> list[Cell]:
-    """Every cell once, in the order of the axes; the base arm first."""
+def cells(sweep: "SweepConfig") -> list[Cell]:
+    """Every cell once, in the order of the axes, the base arm first, without what `exclude` leaves out."""
+    return [cell for cell in every_cell(sweep) if not any(entry.covers(cell) for entry in sweep.exclude)]
+
+
+def every_cell(sweep: "SweepConfig") -> list[Cell]:
+    """The cells, also those that `exclude` leaves out."""
     found = []
-    arms = [BASE, *sweep.arms]
-    for dataset, mode, algorithm, arm in product(sweep.datasets, sweep.modes, sweep.algorithms, arms):
+    for dataset, mode, (algorithm, arm) in product(sweep.datasets, sweep.modes, combinations(sweep)):
         bounds = [0] if mode == "sync" else sweep.staleness_k
         values = decoupled_values(sweep, mode, algorithm, arm)
         found += [
@@ -66,7 +72,7 @@ def cells(sweep: SweepConfig) -> list[Cell]:
     return found
 
 
-def cell_named(sweep: SweepConfig, cell_id: str, slug: str | None = None) -> Cell:
+def cell_named(sweep: "SweepConfig", cell_id: str, slug: str | None = None) -> Cell:
     """The cell with this id, and dataset slug if given; ConfigError names the closest one."""
     known = {cell.id: cell for cell in cells(sweep) if slug in (None, cell.dataset_slug)}
     if cell_id not in known:
@@ -74,7 +80,7 @@ def cell_named(sweep: SweepConfig, cell_id: str, slug: str | None = None) -> Cel
     return known[cell_id]
 
 
-def resolve(sweep: SweepConfig, cell: Cell) -> RunConfig:
+def resolve(sweep: "SweepConfig", cell: Cell) -> RunConfig:
     """The whole configuration of one cell: blocks, recipe, axis, arm, in that order."""
     blocks = with_objective(variant(sweep, cell.algorithm, cell.arm), cell.decoupled)
     return RunConfig(
@@ -100,17 +106,12 @@ def config_hash(run: RunConfig) -> str:
     return hashlib.sha256(canonical_json(run).encode()).hexdigest()[:16]
 
 
-def inert_warnings(sweep: SweepConfig) -> list[str]:
+def inert_warnings(sweep: "SweepConfig") -> list[str]:
     """A line for each K that cannot bind: a run needs 4(K + 1) updates to get that far behind."""
-    if sweep.modes == ["sync"]:
-        return []
-    updates = {
-        variant(sweep, algorithm, arm).train.updates
-        for algorithm in sweep.algorithms
-        for arm in (BASE, *sweep.arms)
-    }
+    asynchronous = {(c.algorithm, c.arm, c.k) for c in cells(sweep) if c.mode != "sync" and c.k != "inf"}
+    found = {(k, variant(sweep, algorithm, arm).train.updates) for algorithm, arm, k in asynchronous}
     return [
         f"staleness_k = {k}: cannot bind within train.updates = {n}; it takes {4 * (k + 1)} updates"
-        for k, n in product(sweep.staleness_k, sorted(updates))
-        if k != "inf" and n < 4 * (k + 1)
+        for k, n in sorted(found)
+        if n < 4 * (k + 1)
     ]

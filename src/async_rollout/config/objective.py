@@ -1,4 +1,4 @@
-"""The loss, the advantages and the KL penalty (docs/design.md, section 6)."""
+"""The loss, the advantages and the KL penalty (docs/design.md, section 6; docs/objectives.md)."""
 
 from typing import Literal
 
@@ -8,8 +8,10 @@ from async_rollout.config.block import Block, key
 class ObjectiveConfig(Block):
     """The loss; its formulas are in docs/design.md, section 6."""
 
-    name: Literal["axis", "live", "behavior", "decoupled"] = key(
-        "axis", "which loss; `axis` leaves it to the sweep key `decoupled` (1: decoupled, 0: live)"
+    name: Literal["axis", "live", "behavior", "decoupled", "dis", "gspo", "cispo"] = key(
+        "axis",
+        "which loss, see docs/objectives.md; `axis` leaves it to the sweep key `decoupled` "
+        "(1: decoupled, 0: live)",
     )
     clip_low: float = key(
         0.2, "ε below 1: the ratio is clipped at 1 − ε", env="CLIP_EPS", theirs="0.2", ge=0, le=1
@@ -27,17 +29,39 @@ class ObjectiveConfig(Block):
         "mask", "what becomes of w = π_prox/π_behav above `weight_limit`; `omit` drops w altogether"
     )
     weight_limit: float = key(5.0, "limit of `clamp` and `mask`", gt=0)
+    band: Literal["paper", "closed_03_5"] = key(
+        "paper",
+        "ratios π_θ/π_behav that `dis` keeps: `paper` 0.7 < r < 6 (1 − 0.3, 1 + 5), `closed_03_5` "
+        "0.3 ≤ r ≤ 5, as public re-implementations read it",
+    )
+    detach: bool = key(True, "`dis`: the ratio only weights the gradient; false differentiates it too")
     aggregation: Literal["token_mean", "seq_mean", "constant"] = key(
         "token_mean", "mean over all action tokens of a minibatch, over sequences first, or sum ÷ constant"
     )
 
 
+_CLIPPING = frozenset({"behavior", "decoupled", "gspo"})
+READERS = {  # objectives that read a key; any other key of the block is read by all
+    "objective.clip_low": _CLIPPING,
+    "objective.clip_high": _CLIPPING | {"cispo"},
+    "objective.dual_clip": _CLIPPING,
+    "objective.proximal": frozenset({"decoupled"}),
+    "objective.weight": frozenset({"decoupled"}),
+    "objective.weight_limit": frozenset({"decoupled"}),
+    "objective.band": frozenset({"dis"}),
+    "objective.detach": frozenset({"dis"}),
+}
+
+
 class AdvantageConfig(Block):
     """How rewards become advantages, once per batch."""
 
-    name: Literal["group", "batch"] = key(
-        "group", "moments of the prompt's own samples, or of all trajectories in the batch"
+    name: Literal["group", "batch", "running_mean"] = key(
+        "group",
+        "normalised by the prompt's own samples, by all trajectories of the batch, or minus the mean of "
+        "the last `window` rewards before the batch (0 before the first)",
     )
+    window: int = key(128, "rewards that `running_mean` looks back on", unit="samples", ge=1)
     epsilon: float = key(1e-4, "added to the standard deviation", gt=0)
     truncated: Literal["train", "mask", "zero"] = key(
         "train", "samples cut at max_new_tokens: as any other, out of the loss, or with reward 0"

@@ -17,6 +17,25 @@ def broken_rules(blocks: "Blocks") -> list[Problem]:
     return [*_batch(blocks), *_sampling(blocks), *_shape(blocks), *_optim(blocks)]
 
 
+def misnamed(algorithm: str, blocks: "Blocks") -> Iterator[Problem]:
+    """Blocks that are another algorithm than their name says: tables would compare what is not there."""
+    size = blocks.batch.group_size
+    if algorithm.startswith("grpo") and size < 2:
+        yield Problem(
+            "batch.group_size",
+            size,
+            f"{algorithm} compares the samples of one prompt; with one sample it is no GRPO",
+            "list the algorithm by its name: single_dis (batch advantages) or running_mean",
+        )
+    if algorithm == "single_dis" and size > 1:
+        yield Problem(
+            "batch.group_size",
+            size,
+            "single_dis draws one sample a prompt",
+            "leave batch.group_size out, and raise batch.groups for more samples; or use grpo_dis",
+        )
+
+
 def _batch(blocks: "Blocks") -> Iterator[Problem]:
     batch = blocks.batch
     if blocks.advantage.name == "group" and batch.group_size < 2:
@@ -24,7 +43,8 @@ def _batch(blocks: "Blocks") -> Iterator[Problem]:
             "batch.group_size",
             batch.group_size,
             "group advantages compare the samples of one prompt and need G >= 2",
-            "set batch.group_size to 2 or more, or advantage.name: batch (in a sweep: an arm with both)",
+            "set batch.group_size to 2 or more, or use an algorithm of single rollouts (single_dis, "
+            "running_mean)",
         )
     samples = batch.groups * batch.group_size
     if batch.minibatches > samples:

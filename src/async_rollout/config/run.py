@@ -7,13 +7,14 @@ from pydantic import Field, model_validator
 from async_rollout.config.axes import SLUG, Algorithm, Dataset, Decoupled, Mode, Seed, StalenessBound
 from async_rollout.config.batch import BatchConfig
 from async_rollout.config.block import Block, key
+from async_rollout.config.collapse import CollapseConfig
 from async_rollout.config.data import DataConfig
 from async_rollout.config.errors import Problem, bad_combination
 from async_rollout.config.evaluation import EvaluationConfig
 from async_rollout.config.model import ModelConfig, WarmStartConfig
 from async_rollout.config.objective import AdvantageConfig, KlConfig, ObjectiveConfig
 from async_rollout.config.rollout import RolloutConfig, StalenessConfig
-from async_rollout.config.rules import broken_rules
+from async_rollout.config.rules import broken_rules, misnamed
 from async_rollout.config.sampling import SamplingConfig
 from async_rollout.config.supervision import RewardConfig, SupervisionConfig
 from async_rollout.config.trainer import OptimConfig, TrainConfig
@@ -34,6 +35,7 @@ class Blocks(Block):
     train: TrainConfig = key(TrainConfig, "the trainer")
     rollout: RolloutConfig = key(RolloutConfig, "the samplers")
     staleness: StalenessConfig = key(StalenessConfig, "hand-over")
+    collapse: CollapseConfig = key(CollapseConfig, "early stop")
     reward: RewardConfig = key(RewardConfig, "the judges")
     evaluation: EvaluationConfig = key(EvaluationConfig, "held-out pass rates")
     supervision: SupervisionConfig = key(SupervisionConfig, "time limits")
@@ -62,12 +64,14 @@ class RunConfig(Blocks):
 
     @model_validator(mode="after")
     def _is_resolved(self) -> Self:
-        problems = []
+        problems = list(misnamed(self.algorithm, self))
         if self.objective.name == "axis":
-            fix = "live, behavior or decoupled"
+            fix = "live, behavior, decoupled, dis, gspo or cispo"
             problems.append(Problem("objective.name", "axis", "a single run needs a loss", fix))
         if self.mode == "sync" and self.k != 0:
             problems.append(Problem("k", self.k, "mode sync trains on fresh samples only", "set k to 0"))
+        if self.mode == "lagged" and self.k == "inf":
+            problems.append(Problem("k", self.k, "mode lagged delays batches by exactly K", "a number"))
         if problems:
             raise bad_combination(problems)
         return self
@@ -83,4 +87,4 @@ class RunConfig(Blocks):
         samples = self.batch.groups * self.batch.group_size
         if self.rollout.slots is not None:
             return self.rollout.slots
-        return samples if self.mode == "sync" else max(self.batch.group_size, samples // 4)
+        return max(self.batch.group_size, samples // 4) if self.mode == "areal" else samples

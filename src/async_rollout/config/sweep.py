@@ -1,12 +1,13 @@
 """A sweep: what is compared, the blocks that its cells share, and what the report highlights."""
 
 from collections import Counter
+from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from async_rollout.config.arms import wrong_arms
+from async_rollout.config.arms import wrong_variants
 from async_rollout.config.axes import (
     SLUG,
     Algorithm,
@@ -18,7 +19,9 @@ from async_rollout.config.axes import (
     dataset_slug,
 )
 from async_rollout.config.block import key
+from async_rollout.config.cells import cells, every_cell
 from async_rollout.config.errors import Problem, bad_combination, bad_value
+from async_rollout.config.exclusion import Exclusion
 from async_rollout.config.report import ReportConfig
 from async_rollout.config.run import Blocks
 
@@ -52,7 +55,8 @@ class SweepConfig(Blocks):
     )
     modes: Annotated[list[Mode], Distinct] = key(
         lambda: ["sync", "areal"],
-        "how a run is scheduled: `sync` (generate, then train), `areal` (processes that do both at once)",
+        "how a run is scheduled: `sync` (generate, then train), `areal` (processes that do both at once), "
+        "`lagged` (sync, but each batch is trained exactly K versions late: repeatable bit for bit)",
         env="ASYNC_MODES, RUN_SYNC",
         why="one list holds both: `sync` is a mode like the others",
         min_length=1,
@@ -85,13 +89,37 @@ class SweepConfig(Blocks):
         theirs="0,1,2",
         min_length=1,
     )
+    exclude: list[Exclusion] = key(
+        list,
+        "cells to leave out: one entry a pattern over the axes dataset, mode, algorithm, arm, k, decoupled "
+        "and seed, such as `{mode: lagged, k: inf}`; a list of values matches any of them",
+    )
     report: ReportConfig = key(ReportConfig, "what tables and report highlight")
 
     @model_validator(mode="after")
-    def _makes_sense(self) -> Self:
-        if problems := [*self._one_directory_each(), *wrong_arms(self)]:
+    def _can_be_run(self) -> Self:
+        """In place of the blocks alone, each algorithm's and arm's blocks are checked."""
+        problems = [*self._one_directory_each(), *wrong_variants(self)]
+        if problems := problems or self._wrong_cells():
             raise bad_combination(problems)
         return self
+
+    def _wrong_cells(self) -> list[Problem]:
+        """Cells that cannot be, and entries of `exclude` that leave nothing out."""
+        every = every_cell(self)
+        pairs = list(product(self.algorithms, ["", *self.arms]))
+        problems = [
+            Problem(
+                f"exclude.{i}", entry.model_dump(exclude_defaults=True), "leaves no cell out", "remove it"
+            )
+            for i, entry in enumerate(self.exclude)
+            if not any(map(entry.covers, every)) and not any(entry.drops(*pair) for pair in pairs)
+        ]
+        if any((cell.mode, cell.k) == ("lagged", "inf") for cell in cells(self)):
+            what = "mode lagged delays batches by exactly K versions, and without bound it never trains"
+            fix = "leave it out of staleness_k, or only there: exclude: [{mode: lagged, k: inf}]"
+            problems.append(Problem("staleness_k", "inf", what, fix))
+        return problems
 
     def _one_directory_each(self) -> list[Problem]:
         slugs = Counter(map(dataset_slug, self.datasets))

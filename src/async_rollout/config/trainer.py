@@ -43,4 +43,7 @@ class TrainConfig(Block):
         16384, "tokens of one forward and backward, padding included", unit="tokens", ge=16
     )
     threads: int = key(1, "compute threads of the trainer worker", ge=1)
+    gradient_cosine: bool = key(
+        False, "measure the cosine between the gradients of successive optimizer steps; keeps a copy of one"
+    )
     save_model: bool = key(False, "keep the final model in the cell's directory, Hugging Face format")

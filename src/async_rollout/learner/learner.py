@@ -6,6 +6,7 @@ into micro-batches; a batch without signal leaves the weights as they are.
 """
 
 import copy
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import reduce
@@ -20,7 +21,7 @@ from async_rollout.config.run import RunConfig
 from async_rollout.learner.batching import MicroBatch, collate, pack, split
 from async_rollout.learner.loss import Loss, needs_proximal_pass
 from async_rollout.learner.metrics import Tally, summarize
-from async_rollout.learner.optimizer import Optimizer
+from async_rollout.learner.optimizer import Optimizer, Step
 from async_rollout.learner.rows import Row, make_batch
 from async_rollout.policy.interface import Policy, Scores
 from async_rollout.types import Group, UpdateMetrics
@@ -41,7 +42,9 @@ class Learner:
             policy.parameters(),
             device=self.device,
             scaled=config.model.autocast == "float16",
+            measure_cosine=config.train.gradient_cosine,
         )
+        self._rewards: deque[float] = deque(maxlen=config.advantage.window)  # of earlier batches
         self._loss = Loss(config.objective, config.kl)
         frozen = config.kl.coef > 0 and config.kl.reference == "initial"
         self._initial = copy.deepcopy(policy) if frozen else None
@@ -51,19 +54,21 @@ class Learner:
 
         Raises StalenessError for a token older than K, NonFiniteError naming what was not finite.
         """
-        batch = make_batch(groups, self.config.advantage, version, self.config.staleness_bound)
+        config = self.config
+        batch = make_batch(groups, config.advantage, version, config.staleness_bound, self._rewards)
+        self._rewards.extend(batch.rewards.ravel().tolist())
         train = self._trainable(batch.rows)
         rows = self._with_references(batch.rows, train)
         tallies: list[Tally] = []
-        norms: list[float] = []
-        for chosen in split(len(rows), self.config.batch.minibatches, self.config.seed, version):
+        steps: list[Step] = []
+        for chosen in split(len(rows), config.batch.minibatches, config.seed, version):
             tally = self.accumulate([rows[i] for i in chosen], backward=train)
             if tally is None:
                 continue
             tallies.append(tally)
-            norm = self.optimizer.step(version) if train else None
-            norms.extend([] if norm is None else [norm])
-        return summarize(batch, tallies, norms, empty=not train)
+            step = self.optimizer.step(version) if train else None
+            steps.extend([] if step is None else [step])
+        return summarize(batch, tallies, steps, empty=not train)
 
     def accumulate(self, rows: Sequence[Row], *, backward: bool = True) -> Tally | None:
         """Add the gradient of one minibatch's loss, if `backward`; None if no token is in the loss."""
@@ -84,11 +89,13 @@ class Learner:
 
     def state_dict(self) -> dict:
         """What a checkpoint needs besides the weights."""
-        return self.optimizer.state_dict()
+        return {"optimizer": self.optimizer.state_dict(), "rewards": list(self._rewards)}
 
     def load_state_dict(self, state: dict) -> None:
         """Go on from a `state_dict`."""
-        self.optimizer.load_state_dict(state)
+        self.optimizer.load_state_dict(state["optimizer"])
+        self._rewards.clear()
+        self._rewards.extend(state["rewards"])
 
     def _trainable(self, rows: Sequence[Row]) -> bool:
         penalized = self.config.kl.coef > 0 and any(row.tokens for row in rows)

@@ -5,7 +5,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from async_rollout.algorithms import kl, objectives, proximal
+from async_rollout.algorithms import kl, objectives, proximal, sequence, weighted
 from async_rollout.algorithms.aggregate import numerator
 from async_rollout.algorithms.diagnostics import diagnose
 from async_rollout.algorithms.objectives import Objective, Tokens
@@ -86,10 +86,18 @@ def needs_proximal_pass(config: ObjectiveConfig, minibatches: int) -> bool:
 def build_objective(config: ObjectiveConfig) -> Objective:
     """The loss that `objective.name` and its keys describe."""
     bounds = {"clip_low": config.clip_low, "clip_high": config.clip_high, "dual_clip": config.dual_clip}
-    if config.name == "live":
-        return objectives.live
-    if config.name == "behavior":
-        return partial(objectives.behavior, **bounds)
-    if config.name == "decoupled":
-        return partial(objectives.decoupled, **bounds, weight=config.weight, weight_limit=config.weight_limit)
-    raise ValueError(f"objective.name: {config.name!r} is none of live, behavior, decoupled")
+    match config.name:
+        case "live":
+            return objectives.live
+        case "behavior":
+            return partial(objectives.behavior, **bounds)
+        case "decoupled":
+            cap = {"weight": config.weight, "weight_limit": config.weight_limit}
+            return partial(objectives.decoupled, **bounds, **cap)
+        case "dis":
+            return partial(weighted.dis, band=weighted.BANDS[config.band], detach=config.detach)
+        case "gspo":
+            return partial(sequence.gspo, **bounds)
+        case "cispo":
+            return partial(weighted.cispo, clip_high=config.clip_high)
+    raise ValueError(f"objective.name: {config.name!r} names no loss; `axis` must be resolved before")

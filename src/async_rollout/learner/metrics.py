@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from async_rollout.algorithms.diagnostics import Diagnostics
+from async_rollout.learner.optimizer import Step
 from async_rollout.learner.rows import Batch
 from async_rollout.types import UpdateMetrics
 
@@ -33,18 +34,18 @@ class Tally:
         )
 
 
-def summarize(
-    batch: Batch, tallies: Sequence[Tally], norms: Sequence[float], *, empty: bool
-) -> UpdateMetrics:
-    """Metrics of one update from the tally of each minibatch and the norm of each optimizer step."""
+def summarize(batch: Batch, tallies: Sequence[Tally], steps: Sequence[Step], *, empty: bool) -> UpdateMetrics:
+    """Metrics of one update from the tally of each minibatch and what each optimizer step saw."""
+    cosines = [step.cosine for step in steps if step.cosine is not None]
     counts = {
-        "grad_norm": sum(norms) / max(1, len(norms)),
+        "grad_norm": sum(step.norm for step in steps) / max(1, len(steps)),
+        "grad_cosine": sum(cosines) / len(cosines) if cosines else None,
         "zero_variance_groups": batch.zero_variance,
         "reward_mean": batch.reward_mean,
         "trained_tokens": sum(row.tokens for row in batch.rows),
         "trained_samples": sum(1 for row in batch.rows if row.tokens),
         "staleness": batch.staleness(),
-        "optimizer_steps": len(norms),
+        "optimizer_steps": len(steps),
         "empty": empty,
     }
     if not tallies:

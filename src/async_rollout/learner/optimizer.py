@@ -4,11 +4,21 @@ Always: a gradient that is not finite never reaches the weights. Under loss scal
 scale and skips the step; otherwise, or once the scale is below 1, it raises and names the parameter.
 """
 
+from dataclasses import dataclass
+
 import torch
 from torch import Tensor
 
 from async_rollout.algorithms.ratio import NonFiniteError
 from async_rollout.config.trainer import OptimConfig
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What one optimizer step saw."""
+
+    norm: float  # of the gradient, before clipping
+    cosine: float | None  # to the gradient of the step before; None if there was none, or it is not measured
 
 
 class Optimizer:
@@ -21,6 +31,7 @@ class Optimizer:
         *,
         device: torch.device,
         scaled: bool,
+        measure_cosine: bool = False,
     ):
         self.config = config
         self.parameters = parameters
@@ -31,14 +42,16 @@ class Optimizer:
             weight_decay=config.weight_decay,
             fused=True,
         )
+        self._measure_cosine = measure_cosine
+        self._previous: list[Tensor] | None = None  # the last step's gradient, if cosines are measured
         self._scaler = torch.amp.GradScaler(device.type, enabled=scaled)
 
     def backward(self, loss: Tensor) -> None:
         """Add the gradient of `loss` to what is accumulated."""
         self._scaler.scale(loss).backward()
 
-    def step(self, version: int) -> float | None:
-        """Clip, step and forget the gradient; returns its norm before clipping.
+    def step(self, version: int) -> Step | None:
+        """Clip, step and forget the gradient.
 
         `version` counts updates for the warm-up. Returns None if loss scaling skipped the step.
         """
@@ -50,11 +63,21 @@ class Optimizer:
         finite = bool(torch.isfinite(norm))
         if not finite and (not self._scaler.is_enabled() or self._scaler.get_scale() < 1):
             raise NonFiniteError(f"the gradient of {self._culprit()} is not finite at version {version}")
+        cosine = self._cosine(gradients, norm) if finite and self._measure_cosine else None
         torch.nn.utils.clip_grads_with_norm_(self.parameters.values(), self.config.grad_clip, norm)
         self._scaler.step(self._adamw)
         self._scaler.update()
         self._adamw.zero_grad(set_to_none=True)
-        return float(norm) if finite else None
+        return Step(float(norm), cosine) if finite else None
+
+    def _cosine(self, gradients: list[Tensor], norm: Tensor) -> float | None:
+        """Cosine between this gradient and the last, which it replaces; None if either is 0 or none was."""
+        before, self._previous = self._previous, [g.detach().clone() for g in gradients]
+        lengths = float(norm * torch.nn.utils.get_total_norm(before)) if before else 0.0
+        if not lengths:
+            return None
+        dot = sum(float((a * b).sum()) for a, b in zip(before, gradients, strict=True))
+        return min(1.0, max(-1.0, dot / lengths))
 
     def _warmup(self, version: int) -> float:
         return min(1.0, (version + 1) / max(1, self.config.warmup_updates))
@@ -67,10 +90,15 @@ class Optimizer:
         return "the whole (its norm overflows)"
 
     def state_dict(self) -> dict:
-        """Moments and loss scale; the learning rate follows from the version."""
-        return {"adamw": self._adamw.state_dict(), "scaler": self._scaler.state_dict()}
+        """Moments, loss scale and last gradient; the learning rate follows from the version."""
+        return {
+            "adamw": self._adamw.state_dict(),
+            "scaler": self._scaler.state_dict(),
+            "previous": self._previous,
+        }
 
     def load_state_dict(self, state: dict) -> None:
         """Go on from a `state_dict`."""
         self._adamw.load_state_dict(state["adamw"])
         self._scaler.load_state_dict(state["scaler"])
+        self._previous = state["previous"]

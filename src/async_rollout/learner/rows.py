@@ -50,7 +50,8 @@ class Batch:
 
     rows: list[Row]
     zero_variance: float  # share of normalisation sets with equal rewards
-    reward_mean: float
+    reward_mean: float  # as judged
+    rewards: np.ndarray  # (B, G) float64, as the advantages saw them
 
     def staleness(self) -> dict[int, int]:
         """{age: tokens in the loss}, by rising age."""
@@ -60,8 +61,16 @@ class Batch:
         return dict(sorted(ages.items()))
 
 
-def make_batch(groups: Sequence[Group], config: AdvantageConfig, version: int, bound: float) -> Batch:
+def make_batch(
+    groups: Sequence[Group],
+    config: AdvantageConfig,
+    version: int,
+    bound: float,
+    before: Sequence[float] = (),
+) -> Batch:
     """Rows of these groups for the step that starts at `version`.
+
+    `before` holds the latest rewards of earlier batches, for `running_mean`.
 
     Raises StalenessError if a token's staleness is outside [0, bound], ValueError if groups
     differ in size or a sample was not judged, NonFiniteError for a reward that is not finite.
@@ -69,14 +78,26 @@ def make_batch(groups: Sequence[Group], config: AdvantageConfig, version: int, b
     judged = _rewards(groups)
     cut = np.array([[_truncated(s) for s in g.samples] for g in groups])
     used = np.where(cut, 0.0, judged) if config.truncated == "zero" else judged
-    normalize = advantages.group if config.name == "group" else advantages.batch
-    result = normalize(torch.from_numpy(used), config.epsilon)
+    result = _advantages(torch.from_numpy(used), config, before)
     rows = [
         _row(group, sample, float(result.values[i, j]), config.truncated == "mask", version, bound)
         for i, group in enumerate(groups)
         for j, sample in enumerate(group.samples)
     ]
-    return Batch(rows, float(result.zero_variance.double().mean()), float(judged.mean()))
+    return Batch(rows, float(result.zero_variance.double().mean()), float(judged.mean()), used)
+
+
+def _advantages(
+    rewards: torch.Tensor, config: AdvantageConfig, before: Sequence[float]
+) -> advantages.Advantages:
+    match config.name:
+        case "group":
+            return advantages.group(rewards, config.epsilon)
+        case "batch":
+            return advantages.batch(rewards, config.epsilon)
+        case "running_mean":
+            return advantages.running_mean(rewards, torch.tensor(list(before), dtype=rewards.dtype))
+    raise ValueError(f"advantage.name: {config.name!r} is none of group, batch, running_mean")
 
 
 def _row(

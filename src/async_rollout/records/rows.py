@@ -48,6 +48,7 @@ class MetricsRow:
     kl: float
     entropy: float
     grad_norm: float
+    grad_cosine: float | None  # between successive optimizer steps; None if not measured
     clip_fraction: float
     mask_fraction: float
     importance_weight_mean: float

@@ -133,6 +133,8 @@ class Summary(Record):
     kl: float
     entropy: float
     grad_norm: float
+    grad_cosine: float | None  # None if not measured
+    zero_variance_groups: Rate
 
     software: dict[str, str]
     machine: dict[str, str | int | float]

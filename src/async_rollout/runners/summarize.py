@@ -30,7 +30,7 @@ def summarize(
         **config.model_dump(
             include={"experiment", "dataset", "mode", "algorithm", "arm", "k", "decoupled", "seed"}
         ),
-        status="done",
+        status="collapsed" if outcome.collapsed else "done",
         backend=config.model.backend,
         objective=config.objective.name,
         config=config.model_dump(mode="json"),
@@ -90,6 +90,8 @@ def summarize(
         kl=_mean(commits, "kl"),
         entropy=_mean(commits, "entropy"),
         grad_norm=_mean(commits, "grad_norm"),
+        grad_cosine=_known_mean([c.grad_cosine for c in commits]),
+        zero_variance_groups=_mean(commits, "zero_variance_groups"),
         software=provenance.software(),
         machine=provenance.machine(),
     )
@@ -104,6 +106,11 @@ def _flow(counts: Counter) -> Flow:
 def _pass_rate(rows: list[MetricsRow]) -> float:
     correct = sum(r.correct for r in rows)
     return correct / (correct + sum(r.incorrect for r in rows))
+
+
+def _known_mean(values: list[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None
 
 
 def _mean(rows: list[MetricsRow], field: str) -> float:

@@ -179,6 +179,7 @@ def _metrics_row(
         kl=metrics.kl,
         entropy=metrics.entropy,
         grad_norm=metrics.grad_norm,
+        grad_cosine=metrics.grad_cosine,
         clip_fraction=metrics.clip_fraction,
         mask_fraction=metrics.mask_fraction,
         importance_weight_mean=metrics.importance_weight_mean,

@@ -11,9 +11,9 @@ def is_due(version: int, config: RunConfig) -> bool:
     return version % config.evaluation.every == 0 or version == config.train.updates
 
 
-def due_versions(config: RunConfig) -> list[int]:
-    """All versions of a run that are evaluated."""
-    return [v for v in range(config.train.updates + 1) if is_due(v, config)]
+def due_versions(config: RunConfig, last: int) -> list[int]:
+    """All versions that are evaluated of a run that ended at version `last`."""
+    return [v for v in range(last + 1) if is_due(v, config)]
 
 
 def snapshot_path(out: Path, version: int) -> Path:

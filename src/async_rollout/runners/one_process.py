@@ -1,0 +1,150 @@
+"""What the modes of one process share: the parts, one step of each, and the evaluation afterwards.
+
+A schedule decides only when a batch is drawn and when it is trained. A seed repeats a run bit
+for bit.
+"""
+
+import os
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from async_rollout.config.run import RunConfig
+from async_rollout.learner.learner import Learner
+from async_rollout.policy.interface import Policy
+from async_rollout.policy.registry import build_policy
+from async_rollout.policy.respond import respond
+from async_rollout.rewards.pool import RewardPool
+from async_rollout.runners.evaluation import record_evaluation
+from async_rollout.runners.generator import Generator
+from async_rollout.runners.outcome import Outcome
+from async_rollout.runtime.collapse import collapsed
+from async_rollout.runtime.controller import Prompt
+from async_rollout.runtime.events import Events
+from async_rollout.runtime.progress import Progress
+from async_rollout.runtime.recorder import Recorder
+from async_rollout.runtime.resources import ResourceLog
+from async_rollout.runtime.snapshots import due_versions, is_due, load_snapshot, snapshot_path, write_snapshot
+from async_rollout.tasks.prompts import prompt_text
+from async_rollout.tasks.splits import read_splits, split_paths
+from async_rollout.tasks.task import Task
+from async_rollout.types import Group
+
+
+class Loop:
+    """One policy that is sampled and trained in turn; `version` counts the batches trained."""
+
+    def __init__(
+        self,
+        config: RunConfig,
+        out: Path,
+        policy: Policy,
+        generator: Generator,
+        recorder: Recorder,
+        progress: Progress,
+        events: Events,
+    ):
+        self.config = config
+        self.version = 0
+        self.collapsed = False
+        self._out = out
+        self._policy = policy
+        self._learner = Learner(config, policy, config.train.devices[0])
+        self._generator = generator
+        self._recorder = recorder
+        self._progress = progress
+        self._events = events
+        self._trained = time.monotonic()  # when the last batch was
+
+    @property
+    def done(self) -> bool:
+        """True after the last commit, and once the policy has collapsed."""
+        return self.collapsed or self.version == self.config.train.updates
+
+    def generate(self) -> list[Group]:
+        """The next B judged groups, sampled by the policy as it is."""
+        with self._events.span("generate", version=self.version):
+            return self._generator.batch(self.version)
+
+    def train(self, groups: list[Group], *, waiting: int = 0) -> None:
+        """Train on a batch, which ends in a commit; `waiting` groups are drawn and not trained yet."""
+        begun = time.monotonic()
+        with self._events.span("train", version=self.version):
+            metrics = self._learner.step(groups, self.version)
+        ended = time.monotonic()
+        self.version += 1
+        row = self._recorder.committed(
+            self.version,
+            metrics,
+            groups,
+            waiting=waiting,
+            running=0,
+            wait_sec=begun - self._trained,
+            step_sec=ended - begun,
+        )
+        self._trained = ended
+        self._progress.commit(row)
+        self.collapsed = collapsed(self._recorder.commits, self.config.collapse)
+        if is_due(self.version, self.config):
+            with self._events.span("snapshot", version=self.version):
+                write_snapshot(self._out, self.version, self._policy)
+
+
+def run_in_one_process(
+    config: RunConfig,
+    out: Path,
+    data: Path,
+    recorder: Recorder,
+    progress: Progress,
+    schedule: Callable[[Loop], None],
+) -> Outcome:
+    """Build the parts, follow the schedule to the last commit, then evaluate the snapshots."""
+    created = time.monotonic()
+    role = f"{config.mode}-0"
+    splits = read_splits(data, config.data)
+    rewards = RewardPool(split_paths(data), config.reward)
+    events = Events(out / "trace" / f"{role}.jsonl", role)
+    try:
+        rewards.start()
+        policy = build_policy(config, device=config.train.devices[0], tasks=splits.train + splits.held_out)
+        prompts = [Prompt(t.task_id, policy.codec.encode(prompt_text(t))) for t in splits.train]
+        rewards.wait_ready(config.supervision.setup_timeout_sec)
+        resources = ResourceLog(out / "resources.csv", {role: os.getpid()})
+        write_snapshot(out, 0, policy)
+        generator = Generator(config, policy, prompts, rewards, recorder)
+        loop = Loop(config, out, policy, generator, recorder, progress, events)
+        cpu = time.process_time()
+        recorder.start()
+        progress.enter("running")
+        schedule(loop)
+        ended = time.monotonic()
+        cpu_seconds = {config.mode: time.process_time() - cpu}
+        if config.train.save_model:
+            policy.save(out / "model")
+        progress.enter("evaluating")
+        progress.say("evaluating")
+        _evaluate(config, out, policy, rewards, recorder, splits.held_out, loop.version)
+        evaluated = time.monotonic()
+        resources.close()
+    finally:
+        rewards.close()
+        events.close()
+    shutil.rmtree(out / "snapshots")
+    return Outcome(loop.version, loop.collapsed, created, recorder.started, ended, evaluated, cpu_seconds)
+
+
+def _evaluate(
+    config: RunConfig,
+    out: Path,
+    policy: Policy,
+    rewards: RewardPool,
+    recorder: Recorder,
+    tasks: list[Task],
+    last: int,
+) -> None:
+    prompts = [policy.codec.encode(prompt_text(t)) for t in tasks]
+    for version in due_versions(config, last):
+        load_snapshot(snapshot_path(out, version), policy)
+        sampled, greedy = (respond(policy, prompts, config, greedy=greedy) for greedy in (False, True))
+        record_evaluation(recorder, rewards, tasks, version, sampled, greedy)
