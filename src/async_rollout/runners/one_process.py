@@ -8,6 +8,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 from async_rollout.config.run import RunConfig
@@ -104,32 +105,29 @@ def run_in_one_process(
     role = f"{config.mode}-0"
     splits = read_splits(data, config.data)
     rewards = RewardPool(split_paths(data), config.reward)
-    events = Events(out / "trace" / f"{role}.jsonl", role)
-    try:
+    with ExitStack() as stack:
+        stack.callback(rewards.close)
+        events = Events(out / "trace" / f"{role}.jsonl", role)
+        stack.callback(events.close)
         rewards.start()
         policy = build_policy(config, device=config.train.devices[0], tasks=splits.train + splits.held_out)
         prompts = [Prompt(t.task_id, policy.codec.encode(prompt_text(t))) for t in splits.train]
         rewards.wait_ready(config.supervision.setup_timeout_sec)
-        resources = ResourceLog(out / "resources.csv", {role: os.getpid()})
         write_snapshot(out, 0, policy)
         generator = Generator(config, policy, prompts, rewards, recorder)
         loop = Loop(config, out, policy, generator, recorder, progress, events)
-        cpu = time.process_time()
+        resources = ResourceLog(out / "resources.csv", {role: os.getpid()})
+        stack.callback(resources.close)
         recorder.start()
         progress.enter("running")
         schedule(loop)
-        ended = time.monotonic()
-        cpu_seconds = {config.mode: time.process_time() - cpu}
+        ended, cpu_seconds = time.monotonic(), resources.cpu_seconds()
         if config.train.save_model:
             policy.save(out / "model")
         progress.enter("evaluating")
         progress.say("evaluating")
         _evaluate(config, out, policy, rewards, recorder, splits.held_out, loop.version)
         evaluated = time.monotonic()
-        resources.close()
-    finally:
-        rewards.close()
-        events.close()
     shutil.rmtree(out / "snapshots")
     return Outcome(loop.version, loop.collapsed, created, recorder.started, ended, evaluated, cpu_seconds)
 
