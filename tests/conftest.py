@@ -9,10 +9,9 @@ import pytest
 def areal_cell(tmp_path_factory):
     """Mode areal, K = 2, two rollout workers, and a judge that fails on some answers."""
     import unreliable_judge
-    from tiny_cells import cell_config, run_tiny
-
     from async_rollout.rewards.pool import RewardPool
     from async_rollout.runners import areal
+    from tiny_cells import cell_config, run_tiny
 
     config = cell_config(
         k=2,

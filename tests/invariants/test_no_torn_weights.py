@@ -15,9 +15,7 @@ from async_rollout.runtime.weights import WeightStore
 
 READERS = 2
 SECONDS = 1.5
-LAYOUT = lay_out(
-    [("head", (300, 200), "float32"), ("scale", (7,), "float32"), ("body", (60_000,), "float32")]
-)
+LAYOUT = lay_out([("head", (300, 200), "float32"), ("scale", (7,), "float32"), ("body", (60000,), "float32")])
 
 
 def values(buffer, layout: WeightLayout) -> list[np.ndarray]:

@@ -84,7 +84,7 @@ class Schedule:
         for group in self.replay.take(numbers):
             for s in group.samples:
                 ages = self.version - s.trajectory.versions
-                assert 0 <= ages.min()
+                assert ages.min() >= 0
                 assert ages.max() <= self.bounds.staleness
         self.batch = numbers
         return True
