@@ -24,8 +24,12 @@ export OMP_NUM_THREADS := 1
 help:
 	@sed -n 's/^# \{0,1\}//; /^$$/q; p' Makefile
 
+# Of what Snakemake says, a stranger sees the steps done, the running cell's own lines, and errors.
+CHATTER := ^\[[A-Z][a-z]{2} [A-Z][a-z]{2} |^(Select jobs to execute|Execute [0-9]+ jobs|Finished jobid)|^$$
+
 demo: .venv/.demo
-	@$(BIN)/snakemake --profile profiles/local --configfile config/demo.yaml --quiet rules host reason
+	@$(BIN)/snakemake --profile profiles/local --configfile config/demo.yaml --quiet rules host reason 2>&1 \
+	  | (trap '' INT; grep --line-buffered -vE '$(CHATTER)')
 	@echo "report: results/demo/report.html"
 
 test: .venv/.dev

@@ -84,15 +84,18 @@ def run_of(wildcards):
 
 
 def cell_inputs(wildcards):
-    """Tasks and model of a cell. Small files with known content stand for them, so that
-    making them again, with the same result, is no reason to train again."""
+    """Tasks and model of a cell.
+
+    Ancient: what the cell's configuration decides alone, so that to make it again is no reason
+    to train again. A file of tasks that was edited is one.
+    """
     run = run_of(wildcards)
     redo_unless_done(wildcards, run)
-    data = data_name(run.data, SWEEP.data)
+    data = f"{EXPERIMENT}/{wildcards.dataset}/{data_name(run.data, SWEEP.data)}/manifest.json"
     model = model_directory(run)
     return {
-        "data": f"{EXPERIMENT}/{wildcards.dataset}/{data}/manifest.json",
-        "model": [] if model is None else f"{model}/config.json",
+        "data": data if run.dataset.startswith("jsonl:") else ancient(data),
+        "model": [] if model is None else ancient(f"{model}/config.json"),
     }
 
 

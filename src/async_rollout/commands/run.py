@@ -29,9 +29,8 @@ def configure(parser: ArgumentParser) -> None:
 def execute(args: Namespace) -> None:
     """Train the cell."""
     if args.resolved:
-        run = run_from_json(args.resolved)
         _require(args, "out", "data")
-        train(run, args.out, args.data)
+        train(run_from_json(args.resolved), args.out, args.data)
         return
     _require(args, "config")
     sweep = sweep_of(args)

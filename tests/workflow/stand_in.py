@@ -1,0 +1,51 @@
+"""Writes what `async-rollout` would write, without training: the workflow sees no difference."""
+
+import json
+import sys
+from pathlib import Path
+
+from async_rollout.cli import main
+from async_rollout.config.cells import Cell, config_hash
+from async_rollout.config.load import run_from_json
+from summaries import summary_record
+
+
+def option(name: str) -> str:
+    return sys.argv[sys.argv.index(f"--{name}") + 1]
+
+
+def run() -> None:
+    config, out = run_from_json(option("resolved")), Path(option("out"))
+    assert (Path(option("data")) / "manifest.json").is_file()
+    out.mkdir(parents=True, exist_ok=True)
+    record = summary_record(Cell.of(config), config_hash=config_hash(config), experiment=config.experiment)
+    (out / "summary.json").write_text(json.dumps(record))
+    with open("trained.log", "a") as log:
+        print(out.name, file=log)
+
+
+def model() -> None:
+    out = Path(option("out"))
+    out.mkdir(parents=True, exist_ok=True)
+    for name in ("config.json", "model.safetensors", "warm_start.json"):
+        (out / name).write_text("{}")
+
+
+def figures() -> None:
+    from async_rollout.analysis.figures.catalog import FIGURES
+
+    directory = Path("results/tried/sort/figures")
+    for name in FIGURES:
+        for ending in ("png", "svg", "csv"):
+            (directory / f"{name}.{ending}").write_text("")
+
+
+def report() -> None:
+    Path("results/tried/report.html").write_text("<html></html>")
+
+
+ours = {"run": run, "warm-start": model, "figures": figures, "report": report}
+if sys.argv[1] in ours:
+    ours[sys.argv[1]]()
+else:
+    sys.exit(main())

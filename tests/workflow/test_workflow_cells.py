@@ -1,0 +1,113 @@
+"""Which cells Snakemake runs: all at first, and then only those that have a reason of their own."""
+
+import json
+import time
+
+import pytest
+
+from async_rollout.config.cells import cells
+from async_rollout.config.load import load_sweep
+
+OURS = ("--configfile", "sweep.yaml")
+K0, K4 = "areal-grpo-k0-dec1-s0", "areal-grpo-k4-dec1-s0"
+CAREFUL_K0, CAREFUL_K4 = "areal-grpo-careful-k0-dec1-s0", "areal-grpo-careful-k4-dec1-s0"
+ALL = sorted([K0, K4, CAREFUL_K0, CAREFUL_K4])
+
+
+@pytest.fixture(scope="module")
+def clean(make_checkout):
+    return make_checkout()
+
+
+@pytest.fixture(scope="module")
+def finished(make_checkout):
+    checkout = make_checkout()
+    checkout.snakemake(*OURS)
+    assert checkout.trained() == ALL
+    return checkout
+
+
+@pytest.mark.parametrize("name", ["demo", "default"])
+def test_clean_checkout_lists_the_cells_of_a_sweep(clean, name):
+    sweep = load_sweep(clean.directory / f"config/{name}.yaml")
+    chosen = () if name == "default" else ("--configfile", f"config/{name}.yaml")
+    assert clean.planned(*chosen) == {cell.id for cell in cells(sweep)}
+
+
+def test_graph_of_a_clean_checkout(clean):
+    assert clean.snakemake("--dag", *OURS).count("run\\n") == 4
+    assert not (clean.directory / "results").exists()
+
+
+def test_nothing_is_trained_twice(finished):
+    assert "Nothing to be done" in finished.snakemake(*OURS)
+    assert finished.trained() == []
+
+
+def test_key_of_one_arm_reruns_its_cells_only(finished):
+    planned = finished.planned(*OURS, "--config", "arms={careful: {optim.lr: 2e-5}}")
+    assert planned == {CAREFUL_K0, CAREFUL_K4}
+
+
+def test_key_that_all_cells_share_reruns_all(finished):
+    assert finished.planned(*OURS, "--config", "train={updates: 7}") == set(ALL)
+
+
+def test_new_seed_runs_new_cells_only(finished):
+    planned = finished.planned(*OURS, "--config", "seeds=[0, 1]")
+    assert planned == {cell.replace("-s0", "-s1") for cell in ALL}
+
+
+def test_report_key_reruns_no_cell(finished):
+    output = finished.snakemake(*OURS, "-n", "--config", "report={k_headline: 0}")
+    assert "Cell " not in output
+    assert "Tables of dataset sort" in output
+    assert "Report of the sweep" in output
+
+
+def test_model_and_data_made_again_rerun_no_cell(finished):
+    output = finished.snakemake(*OURS, "--forcerun", "warm_start", "prepare")
+    assert "The embedded model" in output
+    assert finished.trained() == []
+
+
+def test_damaged_and_foreign_summaries_are_done_again(finished):
+    runs = finished.directory / "results/tried/sort/runs"
+    damaged = {
+        K0: "",
+        K4: (runs / K4 / "summary.json").read_text()[:200],
+        CAREFUL_K0: "{}",
+        CAREFUL_K4: (runs / K4 / "summary.json").read_text(),  # sound, but of another configuration
+    }
+    for cell, text in damaged.items():
+        (runs / cell / "summary.json").write_text(text)
+
+    assert finished.planned(*OURS) == set(ALL)
+    assert all((runs / cell / "summary.json").read_text() == text for cell, text in damaged.items())
+
+    finished.snakemake(*OURS)
+    assert finished.trained() == ALL
+    assert all(json.loads((runs / cell / "summary.json").read_text())["config_hash"] for cell in ALL)
+    assert finished.planned(*OURS) == set()
+
+
+def test_summary_from_another_machine_is_taken(finished, make_checkout):
+    elsewhere = make_checkout()
+    (finished.directory / "results").rename(elsewhere.directory / "results")
+    try:
+        assert elsewhere.planned(*OURS) == set()
+    finally:
+        (elsewhere.directory / "results").rename(finished.directory / "results")
+
+
+def test_broken_configuration_is_refused(clean):
+    with pytest.raises(AssertionError, match=r"train\.updates = '?-5'?: out of range"):
+        clean.snakemake("-n", *OURS, "--config", "train={updates: -5}")
+
+
+@pytest.mark.long
+def test_a_thousand_cells_list_in_seconds(clean):
+    seeds = f"seeds=[{','.join(map(str, range(250)))}]"
+    started = time.monotonic()
+    assert len(clean.planned(*OURS, "--config", seeds)) == 1000
+    assert time.monotonic() - started < 20
