@@ -99,6 +99,8 @@ def summary_record(cell: Cell, **changes) -> dict:
         "kl": 0.001,
         "entropy": 0.8,
         "grad_norm": 0.3,
+        "grad_cosine": None,
+        "zero_variance_groups": 0.25,
         "software": {"async_rollout": "0.1.0", "torch": "2.13.0"},
         "machine": {"cpu": "test CPU", "cores": 2},
     }

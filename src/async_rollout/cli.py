@@ -15,9 +15,14 @@ COMMANDS = {
     "prepare": "write a dataset's training and evaluation tasks",
     "warm-start": "build the embedded model",
     "fetch": "copy a model from a hub into a directory",
+    "recipe": "print the keys that an algorithm stands for",
+    "doctor": "check a sweep, its model and this machine before any hour is spent",
     "tables": "tables of a sweep, finished or not",
     "figures": "figures of a sweep, finished or not",
     "report": "one self-contained HTML page of a sweep, finished or not",
+    "monitor": "a live web page of a results directory",
+    "status": "a results directory as a table",
+    "export": "commits of cells for tensorboard, trackio or wandb",
 }
 
 

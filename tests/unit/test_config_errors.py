@@ -8,6 +8,10 @@ from async_rollout.config.errors import ConfigError
 from async_rollout.config.load import load_sweep, run_from_json, sweep_from_dict
 
 
+SINGLE = {"batch.group_size": 1, "advantage.name": "batch"}
+GROUPED = {"batch.group_size": 8}
+
+
 def message(content: dict) -> str:
     with pytest.raises(ConfigError) as caught:
         sweep_from_dict({"experiment": "x"} | content)
@@ -41,7 +45,7 @@ def message(content: dict) -> str:
         ({"staleness_k": [-1]}, "staleness_k.0", "-1", '"inf" for no bound'),
         ({"decoupled": [2]}, "decoupled.0", "2", "1 (decoupled objective) or 0 (live)"),
         ({"modes": ["async"]}, "modes.0", "'async': not available in this version", "sync, areal"),
-        ({"modes": ["lagged"]}, "modes.0", "'lagged': not available in this version", "sync, areal"),
+        ({"modes": ["async"]}, "modes.0", "'async': not available in this version", "sync, areal, lagged"),
         ({"modes": ["snc"]}, "modes.0", "'snc': unknown", "write sync"),
         ({"algorithms": ["sao"]}, "algorithms.0", "'sao': not available in this version", "grpo"),
         ({"algorithms": ["gpro"]}, "algorithms.0", "'gpro': unknown", "write grpo"),
@@ -49,10 +53,10 @@ def message(content: dict) -> str:
         ({"datasets": ["reasoning_gym:chain_sum"]}, "datasets.0", "not available", "jsonl:PATH"),
         ({"datasets": ["srt"]}, "datasets.0", "'srt': no such dataset", "one of sort, jsonl:PATH"),
         ({"datasets": ["jsonl:no/such.jsonl"]}, "datasets.0", "no such file", "the path of a JSONL file"),
-        ({"objective": {"name": "dis"}}, "objective.name", "'dis'", "'live', 'behavior' or 'decoupled'"),
+        ({"objective": {"name": "ppo"}}, "objective.name", "'ppo'", "'live', 'behavior', 'decoupled', 'dis'"),
         ({"rollout": {"devices": ["gpu"]}}, "rollout.devices.0", "'gpu'", "cuda"),
         ({"train": {"devices": ["cpu", "cpu"]}}, "train.devices", "['cpu', 'cpu']", "list at most 1"),
-        ({"batch": {"group_size": 1}}, "batch.group_size", "1", "advantage.name: batch"),
+        ({"batch": {"group_size": 1}}, "batch.group_size", "1: group advantages", "single_dis, running_mean"),
         ({"batch": {"minibatches": 129}}, "batch.minibatches", "129", "128 or less"),
         ({"sampling": {"top_p": 0.9}}, "sampling.top_p", "0.9", "sampling.allow_biased: true"),
         ({"sampling": {"top_k": 5}}, "sampling.top_k", "5", "sampling.allow_biased: true"),
@@ -72,6 +76,26 @@ def message(content: dict) -> str:
         ({"arms": {"a": {"objective.name": "live"}}, "modes": ["areal"]}, "arms.a", "base arm", "remove"),
         ({"arms": {"a": {"kl.coef": 1}, "b": {"kl.coef": 1.0}}}, "arms.b", "one of arm a", "remove"),
         ({"arms": {"A b": {"kl.coef": 1}}}, "arms.A b", "not in the right form", "matches"),
+        ({"algorithms": ["sao"]}, "algorithms.0", "'sao': not available", "grpo_dis, single_dis"),
+        ({"arms": {"a": SINGLE}}, "arms.a.batch.group_size", "it is no GRPO", "single_dis (batch"),
+        (
+            {"algorithms": ["grpo_dis"], "arms": {"a": SINGLE}},
+            "arms.a.batch.group_size",
+            "grpo_dis",
+            "by its name",
+        ),
+        ({"algorithms": ["single_dis"], "arms": {"a": GROUPED}}, "arms.a.batch.group_size", "8", "grpo_dis"),
+        ({"arms": {"grpo": {"kl.coef": 1}}}, "arms", "the name of an algorithm", "another name"),
+        ({"arms": {"base": {"kl.coef": 1}}}, "arms", "the arm without overrides", "another name"),
+        (
+            {"modes": ["lagged"], "staleness_k": [0, "inf"]},
+            "staleness_k",
+            "exactly K",
+            "{mode: lagged, k: inf}",
+        ),
+        ({"exclude": [{"mode": "lagged"}]}, "exclude.0", "leaves no cell out", "remove it"),
+        ({"exclude": [{"mod": "areal"}]}, "exclude.0", "mod is not an axis", "write mode"),
+        ({"exclude": [{"k": -1}]}, "exclude.0.k.0", "-1", "a whole number >= 0"),
     ],
 )
 def test_a_mistake_names_key_value_and_fix(content: dict, key: str, value: str, fix: str) -> None:
@@ -91,11 +115,6 @@ def test_every_mistake_is_told_at_once() -> None:
 def test_biased_sampling_may_be_accepted() -> None:
     sampling = {"top_p": 0.9, "top_k": 5, "allow_biased": True}
     assert sweep_from_dict({"experiment": "x", "sampling": sampling}).sampling.top_k == 5
-
-
-def test_batch_advantages_allow_one_sample_a_prompt_in_an_arm() -> None:
-    arm = {"batch.group_size": 1, "advantage.name": "batch"}
-    assert sweep_from_dict({"experiment": "x", "arms": {"single": arm}}).arms == {"single": arm}
 
 
 def test_two_files_of_one_name_are_refused(tmp_path: Path) -> None:

@@ -147,3 +147,18 @@ def test_backends_that_are_no_model_are_counted(tmp_path: Path) -> None:
         for c, b in ((a_cell(seed=0), "dummy"), (a_cell(seed=1), "tabular"), (a_cell(seed=2), "causal_lm"))
     }
     assert unreal_backends(collect(paths)) == {"dummy": 1, "tabular": 1}
+
+
+def test_what_never_acted_is_inert_for_the_whole_axis(tmp_path: Path) -> None:
+    cells = [a_cell(k=k, seed=seed) for k in (0, 4) for seed in range(3)]
+    silent = {cell: write_cell(tmp_path, cell, clip_fraction=0.0, minibatches=1) for cell in cells}
+    (level, cell, text), *others = findings(silent)
+    assert (level, cell, others) == ("note", "", [])
+    assert text.startswith("sort, areal, grpo, base, decoupled 1: inert, clipping never acted")
+    assert text.endswith("in all 6 cells (K = 0, 4, 1 minibatches)")
+    assert findings(silent | {cells[-1]: write_cell(tmp_path, cells[-1], clip_fraction=0.01)}) == []
+
+
+def test_a_loss_that_does_not_clip_has_no_inert_clipping(tmp_path: Path) -> None:
+    cells = [a_cell(decoupled=0, seed=seed) for seed in range(3)]
+    assert findings({cell: write_cell(tmp_path, cell, clip_fraction=0.0) for cell in cells}) == []

@@ -8,11 +8,13 @@ from typing import Literal
 from async_rollout.analysis.collect import Cells, duplicates
 from async_rollout.analysis.statistics import CLAIM_N
 from async_rollout.config.cells import Cell
+from async_rollout.config.objective import READERS
 from async_rollout.records.summary import Flow, Summary
 
 Level = Literal["error", "warning", "note"]
 LEVELS = ("error", "warning", "note")
 REAL_BACKENDS = ("causal_lm",)
+CLIPPING = READERS["objective.clip_high"]
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,7 @@ class Check:
 
 def checks(cells: Cells) -> list[Check]:
     """All findings, the gravest first."""
-    found = [*_sweep(cells), *_bounds(cells), *_origins(cells)]
+    found = [*_sweep(cells), *_bounds(cells), *_inert(cells), *_origins(cells)]
     for cell in cells.expected:
         if cell in cells.gaps:
             gap = cells.gaps[cell]
@@ -83,6 +85,32 @@ def _bounds(cells: Cells) -> Iterator[Check]:
             yield Check("warning", f"{name}: cannot bind within {updates} updates; it takes {4 * (k + 1)}")
         elif 1 <= oldest < k:
             yield Check("note", f"{name}: never bound, the oldest trained token was {oldest} versions old")
+
+
+def _inert(cells: Cells) -> Iterator[Check]:
+    """A measure that stayed exactly 0 in every cell of one variant, over all of K and all seeds."""
+    groups: dict[tuple, list[Summary]] = defaultdict(list)
+    for cell, summary in cells.done():
+        groups[cell.dataset, cell.mode, cell.algorithm, cell.arm, cell.decoupled].append(summary)
+    for (dataset, mode, algorithm, arm, decoupled), group in groups.items():
+        name = f"{dataset}, {mode}, {algorithm}, {arm or 'base'}, decoupled {decoupled}"
+        bounds = ", ".join(map(str, sorted({summary.k for summary in group}, key=float)))
+        for measure, what in _at_work(group[0]):
+            if not any(getattr(summary, measure) for summary in group):
+                yield Check(
+                    "note",
+                    f"{name}: inert, {what} never acted: {measure} is 0 in all {len(group)} cells "
+                    f"(K = {bounds}, {group[0].minibatches} minibatches)",
+                )
+
+
+def _at_work(summary: Summary) -> Iterator[tuple[str, str]]:
+    """Measures that tell whether a part of the objective acted at all, and the part."""
+    if summary.objective in CLIPPING:
+        yield "clip_fraction", "clipping"
+    weight = summary.config.get("objective", {}).get("weight")
+    if summary.objective == "dis" or (summary.objective, weight) == ("decoupled", "mask"):
+        yield "mask_fraction", "the mask on the importance weight"
 
 
 def _origins(cells: Cells) -> Iterator[Check]:

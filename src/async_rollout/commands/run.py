@@ -91,6 +91,11 @@ def _prepare(run: RunConfig, data: Path) -> None:
     from async_rollout.tasks.prepare import prepare
 
     prepare(run.dataset, run.data, data)
+    provide_model(run)
+
+
+def provide_model(run: RunConfig) -> None:
+    """Build or fetch the model of a run where it is not there yet."""
     model = model_directory(run)
     if model is None or (model / "config.json").is_file():
         return

@@ -62,7 +62,11 @@ def readme() -> str:
         if is_block(field):
             keys = known_keys(field.annotation, f"{name}.")
             parts.append(_table(f"`{name}`", field.annotation.__doc__ or "", keys))
-    parts.append("## Recipes\n\nAn algorithm is a preset of plain keys.\n\n" + "\n".join(_recipes()) + "\n")
+    parts.append(
+        "## Recipes\n\nAn algorithm is a preset of plain keys; `async-rollout recipe NAME` prints it.\n\n"
+        + "\n".join(_recipes())
+        + "\n"
+    )
     return "\n".join(parts)
 
 

@@ -18,7 +18,9 @@ def _listed(value: Any) -> Any:
     return value if isinstance(value, list) else [value]
 
 
-Several = BeforeValidator(_listed)
+def _several(kind: Any) -> Any:
+    """The type of a list of `kind`, for which a single value may stand."""
+    return Annotated[list[kind], BeforeValidator(_listed, json_schema_input_type=kind | list[kind])]
 
 
 class Exclusion(Block):
@@ -27,13 +29,13 @@ class Exclusion(Block):
     A value stands for a list of one; `arm: base` is the arm without overrides.
     """
 
-    dataset: Annotated[list[Dataset], Several] = Field(default_factory=list)
-    mode: Annotated[list[Mode], Several] = Field(default_factory=list)
-    algorithm: Annotated[list[Algorithm], Several] = Field(default_factory=list)
-    arm: Annotated[list[str], Several] = Field(default_factory=list)
-    k: Annotated[list[StalenessBound], Several] = Field(default_factory=list)
-    decoupled: Annotated[list[Decoupled], Several] = Field(default_factory=list)
-    seed: Annotated[list[Seed], Several] = Field(default_factory=list)
+    dataset: _several(Dataset) = Field(default_factory=list)
+    mode: _several(Mode) = Field(default_factory=list)
+    algorithm: _several(Algorithm) = Field(default_factory=list)
+    arm: _several(str) = Field(default_factory=list)
+    k: _several(StalenessBound) = Field(default_factory=list)
+    decoupled: _several(Decoupled) = Field(default_factory=list)
+    seed: _several(Seed) = Field(default_factory=list)
 
     @model_validator(mode="before")
     @classmethod

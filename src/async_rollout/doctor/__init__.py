@@ -1,0 +1,1 @@
+"""Checks of a sweep, its model and this machine, made before any hour is spent."""
