@@ -8,7 +8,6 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-import plotly
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
@@ -19,13 +18,13 @@ from starlette.staticfiles import StaticFiles
 
 from async_rollout.monitor.detail import detail_of
 from async_rollout.monitor.guard import Guard
+from async_rollout.monitor.plotly_file import PLOTLY, style_hashes
 from async_rollout.monitor.prometheus import CONTENT_TYPE, exposition
 from async_rollout.monitor.schema import json_schemas
 from async_rollout.monitor.stream import Stream
 from async_rollout.monitor.watcher import Watcher, WatchThread
 
 STATIC = Path(str(files("async_rollout.monitor") / "static"))
-PLOTLY = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
 _NO_CELL = {"error": "no such cell"}
 
 
@@ -45,7 +44,6 @@ def build_app(results: Path, hosts: frozenset[str], token: str | None = None) ->
         return FileResponse(STATIC / "index.html", headers={"Cache-Control": "no-cache"})
 
     def plotly_js(request: Request) -> Response:
-        # the version is in the page's link, so that a browser may keep it
         return FileResponse(PLOTLY, media_type="text/javascript", headers={"Cache-Control": "max-age=86400"})
 
     def cells(request: Request) -> Response:
@@ -87,7 +85,7 @@ def build_app(results: Path, hosts: frozenset[str], token: str | None = None) ->
             Route("/static/plotly.min.js", plotly_js),
             Mount("/static", StaticFiles(directory=STATIC)),
         ],
-        middleware=[Middleware(Guard, hosts=hosts, token=token)],
+        middleware=[Middleware(Guard, hosts=hosts, token=token, styles=style_hashes())],
         lifespan=lifespan,
         exception_handlers={404: lambda request, error: PlainTextResponse("no such page\n", 404)},
     )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from async_rollout.monitor.commits import Recent, commit_of
+from async_rollout.monitor.commits import Recent, commit_of, is_number
 from async_rollout.monitor.curves import Curves
 from async_rollout.monitor.files import last_change, look_up, read_json
 from async_rollout.monitor.follow import Follower
@@ -163,7 +163,7 @@ class WatchedCell:
         self.dropped: Counter = Counter()
 
     def _on_eval(self, row: dict) -> None:
-        if row.keys() != set(EvalRow.__slots__) or not all(isinstance(v, int | float) for v in row.values()):
+        if row.keys() != set(EvalRow.__slots__) or not all(map(is_number, row.values())):
             self.damaged_rows += 1
             return
         self.evals.append(EvalRow(**row))
@@ -172,7 +172,7 @@ class WatchedCell:
         self.evals: list[EvalRow] = []
 
     def _on_state(self, row: dict) -> None:
-        if row.keys() != set(StateRow.__slots__) or row["state"] not in STATES:
+        if row.keys() != set(StateRow.__slots__) or not _is_state(row):
             self.damaged_rows += 1
             return
         self.states.append(StateRow(**row))
@@ -206,4 +206,9 @@ def _axes_of_config(place: Place, config: dict[str, Any]) -> ExpectedCell | None
 def _number(config: dict[str, Any], block: str, name: str) -> float | None:
     values = config.get(block)
     value = values.get(name) if isinstance(values, dict) else None
-    return value if isinstance(value, int | float) else None
+    return value if is_number(value) else None
+
+
+def _is_state(row: dict[str, Any]) -> bool:
+    words = all(isinstance(row[name], str) for name in ("state", "host", "reason", "detail"))
+    return words and row["state"] in STATES and all(is_number(row[n]) for n in ("time", "attempt", "pid"))

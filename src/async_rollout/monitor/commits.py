@@ -41,14 +41,15 @@ def commit_of(row: dict[str, Any]) -> Commit | None:
     """The commit of a row; None if a number is missing or is none."""
     values = {name: row.get(name) for name in Commit.__slots__}
     counts = values["staleness"], values["dropped"] = row.get("staleness"), row.get("dropped", {})
-    if not all(isinstance(c, dict) and all(map(_is_number, c.values())) for c in counts):
+    if not all(isinstance(c, dict) and all(map(is_number, c.values())) for c in counts):
         return None
-    if not all(_is_number(value) for name, value in values.items() if name not in ("staleness", "dropped")):
+    if not all(is_number(value) for name, value in values.items() if name not in ("staleness", "dropped")):
         return None
     return Commit(**values)
 
 
-def _is_number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
+    """Whether a value from a file is a number that can be reckoned with."""
     return isinstance(value, int | float) and math.isfinite(value) and abs(value) < 1e30
 
 

@@ -6,6 +6,7 @@ look tries again, as a file of a network file system may be replaced at any mome
 """
 
 import json
+import math
 import os
 import stat
 from pathlib import Path
@@ -62,18 +63,15 @@ def read_json(path: Path, limit: int = 8 << 20) -> Any:
     if not data or len(data) > limit:
         return None
     try:
-        return json.loads(data)
+        return finite(json.loads(data))
     except (ValueError, RecursionError):
         return None
 
 
 def json_rows(data: bytes) -> list[dict]:
     """The rows among complete lines; what is torn or damaged is left out."""
-    rows = []
-    for line in data.splitlines(keepends=True):
-        if line.endswith(b"\n") and (row := parse_row(line)) is not None:
-            rows.append(row)
-    return rows
+    lines = data.split(b"\n")[:-1]
+    return [finite(row) for line in lines if (row := parse_row(line)) is not None]
 
 
 def parse_row(line: bytes) -> dict | None:
@@ -83,6 +81,15 @@ def parse_row(line: bytes) -> dict | None:
     except (ValueError, RecursionError):
         return None
     return row if isinstance(row, dict) else None
+
+
+def finite(value: Any) -> Any:
+    """The value with null for every number that strict JSON has no word for."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {name: finite(inner) for name, inner in value.items()}
+    return [finite(inner) for inner in value] if isinstance(value, list) else value
 
 
 def subdirectories(path: Path) -> list[str]:

@@ -13,13 +13,11 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 COOKIE = "async_rollout_monitor"
-# Plotly styles what it draws by style attributes; scripts and connections are ours alone.
-POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self' {styles}; img-src 'self' data:; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 _HEADERS = {
-    "Content-Security-Policy": POLICY,
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Opener-Policy": "same-origin",
@@ -28,12 +26,17 @@ _HEADERS = {
 
 
 class Guard:
-    """Wraps the application; `hosts` are the names it answers to, whatever the port."""
+    """Wraps the application.
 
-    def __init__(self, app: ASGIApp, hosts: frozenset[str], token: str | None):
+    `hosts` are the names it answers to, whatever the port; `styles` the hashes of style sheets
+    that a script of ours may put into the page.
+    """
+
+    def __init__(self, app: ASGIApp, hosts: frozenset[str], token: str | None, styles: list[str]):
         self._app = app
         self._hosts = hosts
         self._token = token
+        self._headers = _HEADERS | {"Content-Security-Policy": _POLICY.format(styles=" ".join(styles))}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer or refuse one request."""
@@ -44,7 +47,7 @@ class Guard:
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                for name, value in _HEADERS.items():
+                for name, value in self._headers.items():
                     headers[name] = value
                 headers.setdefault("Cache-Control", "no-store")
             await send(message)

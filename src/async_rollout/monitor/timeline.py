@@ -63,9 +63,11 @@ def cpu_shares(directory: Path) -> dict[str, float]:
     for line in read_tail(directory / "resources.csv", _TAIL_BYTES).decode("utf-8", "replace").splitlines():
         try:
             seconds, role, _pid, _rss, cpu, *_ = line.split(",")
-            samples.setdefault(role, []).append((float(seconds), float(cpu)))
+            point = float(seconds), float(cpu)
         except ValueError:  # the header, or a torn line
             continue
+        if _are_numbers(*point):
+            samples.setdefault(role, []).append(point)
     shares = {}
     for role, points in samples.items():
         end, cpu = points[-1]

@@ -31,7 +31,9 @@ const extent = ({ columns: { version } }) => [0, version[version.length - 1] ?? 
 function drawAges(detail) {
   const kinds = Object.entries(detail.staleness).filter(([, ages]) => Object.keys(ages).length);
   const traces = kinds.map(([kind, ages], i) => ({ type: "bar", name: kind, x: Object.keys(ages).map(Number), y: Object.values(ages), marker: { color: PALETTE[i] } }));
-  return draw(byId("plot-ages"), traces, { x: "age in versions", y: "tokens", legend: kinds.length > 1, bargap: 0.3, xaxis: { dtick: traces.some((t) => Math.max(...t.x) > 12) ? undefined : 1 } });
+  const oldest = Math.max(0, ...traces.flatMap((trace) => trace.x));
+  const xaxis = { range: [-0.75, Math.max(oldest, 3) + 0.75], ...(oldest > 12 ? {} : { dtick: 1 }) };
+  return draw(byId("plot-ages"), traces, { x: "age in versions", y: "tokens", legend: kinds.length > 1, bargap: 0.3, xaxis });
 }
 
 function drawTimeline(spans) {

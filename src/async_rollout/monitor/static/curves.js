@@ -2,12 +2,14 @@
 
 import { draw, PALETTE, smoothed } from "./charts.js";
 import { byId, choice } from "./dom.js";
+import { bound } from "./format.js";
 import { historyOf } from "./history.js";
 import { AXES, MEASURES, points } from "./measures.js";
 import { go, view } from "./url.js";
 
 const MOST = 24;
 const LEGEND_MOST = 10;
+const NARROW = 700; // pixels: below, a legend would cover the curves
 let round = 0;
 
 export function renderAxes() {
@@ -24,6 +26,7 @@ export async function renderCurves(cards) {
   const drawn = started.sort((a, b) => a.id.localeCompare(b.id, "en", { numeric: true })).slice(0, MOST);
   const histories = await Promise.all(drawn.map((card) => historyOf(card.id)));
   if (mine !== round) return; // something newer is on its way
+  const groupOf = grouping(drawn);
   const groups = [...new Set(drawn.map(groupOf))];
   const seen = new Set();
   const traces = drawn.flatMap((card, i) => {
@@ -41,10 +44,16 @@ export async function renderCurves(cards) {
   byId("plot").dataset.points = Math.max(0, ...traces.map((trace) => trace.x.length));
   byId("plot-note").textContent = !drawn.length ? "No shown cell has a commit yet."
     : started.length > MOST ? `${MOST} of ${started.length} cells are drawn: filter to see others.` : "";
-  await draw(byId("plot"), traces, { x: AXES[view.x], y: MEASURES[view.y], legend: groups.length > 1 && groups.length <= LEGEND_MOST });
+  await draw(byId("plot"), traces, { x: AXES[view.x], y: MEASURES[view.y], legend: groups.length > 1 && groups.length <= LEGEND_MOST && innerWidth > NARROW });
 }
 
-const groupOf = (card) => `${[card.experiment, card.dataset, card.mode, card.algorithm, card.arm].filter(Boolean).join(" ")} K${card.k} dec${card.decoupled}`;
+// Cells that differ in nothing but the seed are one group, named by what tells groups apart.
+function grouping(cards) {
+  const parts = { experiment: "", dataset: "", mode: "", algorithm: "", arm: "", k: "K ", decoupled: "dec " };
+  const telling = Object.keys(parts).filter((part) => new Set(cards.map((card) => card[part])).size > 1);
+  const text = (card, part) => (part === "arm" ? card.arm || "base" : `${parts[part]}${part === "k" ? bound(card.k) : card[part]}`);
+  return (card) => telling.map((part) => text(card, part)).join(", ") || card.cell;
+}
 
 // Plotly reads a small markup in names: without angle brackets there is none.
 export const plain = (text) => text.replaceAll("<", "‹").replaceAll(">", "›").replaceAll("&", "＆");

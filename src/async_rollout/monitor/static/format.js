@@ -1,6 +1,6 @@
 // Numbers as people read them.
 
-const NONE = "–";
+export const NONE = "–";
 
 export function fixed(value, digits = 2) {
   return value === null || value === undefined ? NONE : value.toFixed(digits);

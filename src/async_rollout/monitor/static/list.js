@@ -1,7 +1,7 @@
 // One row a cell. Only rows whose card changed are made again.
 
 import { bar, byId, h } from "./dom.js";
-import { ago, fixed, staleness, updates, whole } from "./format.js";
+import { ago, fixed, NONE, staleness, updates, whole } from "./format.js";
 import { STATES } from "./filters.js";
 import { go, link, view } from "./url.js";
 
@@ -38,7 +38,7 @@ function rowOf(card) {
 }
 
 function render(card) {
-  const number = (label, text) => h("td", { class: "num", "data-label": label }, text);
+  const number = (label, text) => h("td", { class: text.startsWith(NONE) ? "num none" : "num", "data-label": label }, text);
   const findings = card.findings.filter((finding) => finding.level !== "note");
   return h("tr", { "data-id": card.id },
     h("td", { class: "status" }, h("span", { class: "state", "data-state": card.state }, card.state)),
