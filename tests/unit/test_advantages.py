@@ -46,3 +46,17 @@ def test_batch_normalises_over_everything():
     np.testing.assert_allclose(result.values.flatten(), np.array([-1, 1, 1, -1]) * 0.5 / 0.5001)
     assert result.zero_variance.tolist() == [False]
     assert advantages.batch(torch.ones(4, 1)).zero_variance.tolist() == [True]
+
+
+def test_running_mean_compares_with_what_came_before():
+    rewards = torch.tensor([[0.0], [1.0], [0.5]], dtype=torch.float64)
+    result = advantages.running_mean(rewards, torch.tensor([1.0, 0.0, 0.5, 0.5], dtype=torch.float64))
+    assert result.values.tolist() == [[-0.5], [0.5], [0.0]]
+    assert result.zero_variance.tolist() == [False]
+    assert torch.equal(advantages.running_mean(rewards, rewards[:0, 0]).values, rewards)
+
+
+def test_running_mean_has_no_signal_only_where_all_rewards_equal_the_baseline():
+    ones = torch.ones(3, 1, dtype=torch.float64)
+    assert advantages.running_mean(ones, ones[:, 0]).zero_variance.tolist() == [True]
+    assert advantages.running_mean(ones, 0 * ones[:, 0]).zero_variance.tolist() == [False]

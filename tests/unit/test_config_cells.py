@@ -68,6 +68,64 @@ def test_an_arm_that_only_tunes_the_decoupled_loss_has_no_live_cell() -> None:
     assert found == ["areal-grpo-k4-dec0-s0", "areal-grpo-k4-dec1-s0", "areal-grpo-omit-k4-dec1-s0"]
 
 
+def test_an_arm_has_cells_only_where_the_loss_reads_what_it_sets() -> None:
+    """`dis` reads no weight and `decoupled` no band; `dis` algorithms are named dec1."""
+    arms = {"omit": {"objective.weight": "omit"}, "wide": {"objective.band": "closed_03_5"}}
+    found = ids(modes=["lagged"], staleness_k=[4], algorithms=["grpo", "single_dis"], arms=arms)
+    assert found == [
+        "lagged-grpo-k4-dec0-s0",
+        "lagged-grpo-k4-dec1-s0",
+        "lagged-grpo-omit-k4-dec1-s0",
+        "lagged-single_dis-k4-dec1-s0",
+        "lagged-single_dis-wide-k4-dec1-s0",
+    ]
+
+
+def test_excluded_cells_are_left_out() -> None:
+    arms = {"near": {"kl.coef": 0.1}}
+    axes = {"modes": ["areal", "lagged"], "staleness_k": [2, "inf"], "arms": arms}
+    every = ids(**axes, exclude=[{"mode": "lagged", "k": "inf"}])
+    assert not [name for name in every if "lagged" in name and "kinf" in name]
+    assert len(every) == 12
+    left = ids(**axes, exclude=[{"mode": "lagged", "k": "inf"}, {"mode": "areal", "arm": ["base"]}])
+    assert left == [n for n in every if not n.startswith("areal") or "near" in n]
+    assert ids(**axes, exclude=[{"k": "inf"}, {"decoupled": 0}, {"arm": "near"}]) == [
+        "areal-grpo-k2-dec1-s0",
+        "lagged-grpo-k2-dec1-s0",
+    ]
+
+
+def test_an_arm_need_not_fit_an_algorithm_that_is_excluded_with_it() -> None:
+    found = ids(
+        algorithms=["grpo", "single_dis"],
+        modes=["sync"],
+        arms={"narrow": {"batch.group_size": 1, "batch.groups": 64}},
+        exclude=[{"algorithm": "grpo", "arm": "narrow"}],
+    )
+    assert found == [
+        "sync-grpo-k0-dec1-s0",
+        "sync-single_dis-k0-dec1-s0",
+        "sync-single_dis-narrow-k0-dec1-s0",
+    ]
+
+
+def test_recipes_are_the_algorithms_of_the_design() -> None:
+    names = ["grpo", "grpo_dis", "single_dis", "running_mean"]
+    one = sweep(algorithms=names, modes=["lagged"], staleness_k=[1], decoupled=[1])
+    runs = [resolve(one, cell) for cell in cells(one)]
+    assert [(r.algorithm, r.batch.group_size, r.advantage.name, r.objective.name) for r in runs] == [
+        ("grpo", 8, "group", "decoupled"),
+        ("grpo_dis", 8, "group", "dis"),
+        ("single_dis", 1, "batch", "dis"),
+        ("running_mean", 1, "running_mean", "decoupled"),
+    ]
+    assert {run.batch.groups for run in runs} == {16}
+
+
+def test_one_process_decodes_a_whole_batch_at_once() -> None:
+    assert [only(modes=[mode]).slots for mode in ("sync", "lagged", "areal")] == [128, 128, 32]
+
+
 def test_ids_are_unique_and_name_the_cell(tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "My Words.v2.jsonl").touch()

@@ -7,7 +7,6 @@ import pytest
 from async_rollout.config.errors import ConfigError
 from async_rollout.config.load import load_sweep, run_from_json, sweep_from_dict
 
-
 SINGLE = {"batch.group_size": 1, "advantage.name": "batch"}
 GROUPED = {"batch.group_size": 8}
 

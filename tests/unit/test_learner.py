@@ -1,6 +1,7 @@
 """One training step on a policy that can be checked by hand."""
 
 import copy
+import itertools
 
 import numpy as np
 import pytest
@@ -203,6 +204,53 @@ def test_state_goes_on_bit_for_bit():
     successor.load_state_dict(copy.deepcopy(learner.state_dict()))
     assert learner.step(groups(seed=1), version=1) == successor.step(groups(seed=1), version=1)
     assert torch.equal(policy.table, resumed.table)
+
+
+def test_the_running_mean_looks_back_on_earlier_batches_and_survives_a_checkpoint():
+    """Window 10, batches of 8: batch 2 is compared with the last 10 rewards of batches 0 and 1."""
+    config = run_config(
+        algorithm="running_mean",
+        advantage={"name": "running_mean", "window": 10},
+        objective={"name": "live"},
+        batch={"groups": 2, "group_size": 4, "minibatches": 1},
+    )
+    rewards = [((0, 1, 0, 1), (1, 0, 0, 0)), ((1, 1, 0, 1), (0, 0, 1, 1)), ((0, 0, 0, 1), (0, 1, 0, 0))]
+    history: list[float] = []
+    policy = BigramPolicy()
+    learner = Learner(config, policy, "cpu")
+    for version, rows in enumerate(rewards):
+        batch = groups(seed=version, rewards=rows, versions=(version, version))
+        flat = [reward for row in rows for reward in row]
+        baseline = np.mean(history[-10:]) if history else 0.0
+        lengths = [len(s.trajectory.response_ids) for g in batch for s in g.samples]
+        expected = -np.dot(np.subtract(flat, baseline), lengths) / sum(lengths)
+        resumed = Learner(config, policy, "cpu")
+        resumed.load_state_dict(copy.deepcopy(learner.state_dict()))
+        learner = resumed
+        assert learner.step(batch, version).loss == pytest.approx(expected, abs=1e-6)
+        history += flat
+
+
+@pytest.mark.parametrize("name", ["dis", "gspo", "cispo"])
+def test_other_objectives_train(name):
+    policy = BigramPolicy()
+    before = policy.table.detach().clone()
+    metrics = Learner(run_config(objective={"name": name}), policy, "cpu").step(groups(), version=0)
+    assert metrics.optimizer_steps == 2
+    assert not torch.equal(policy.table.detach(), before)
+
+
+def test_the_cosine_is_between_the_gradients_of_successive_steps():
+    config = run_config(train={"gradient_cosine": True}, objective={"name": "behavior"}, optim={"lr": 0.1})
+    policy = BigramPolicy()
+    learner = Learner(config, policy, "cpu")
+    seen: list[torch.Tensor] = []
+    policy.table.register_post_accumulate_grad_hook(lambda p: seen.append(p.grad.clone()))
+    found = [learner.step(groups(seed=v), version=v).grad_cosine for v in range(2)]
+    assert len(seen) == 4  # two updates of two minibatches, each in one micro-batch
+    cosines = [float((a * b).sum() / a.norm() / b.norm()) for a, b in itertools.pairwise(seen)]
+    assert found == pytest.approx([cosines[0], (cosines[1] + cosines[2]) / 2])
+    assert Learner(run_config(), BigramPolicy(), "cpu").step(groups(), version=0).grad_cosine is None
 
 
 def test_loss_scaling_changes_no_update_and_skips_what_overflows():

@@ -131,7 +131,10 @@ def _wrong_keys(sweep: "SweepConfig", arm: str) -> Iterator[Problem]:
 
 def _same(sweep: "SweepConfig") -> Iterator[Problem]:
     seen = {"the base arm": _bodies(sweep, BASE)}
+    kept = {name for _, name in combinations(sweep)}
     for arm, overrides in sweep.arms.items():
+        if arm not in kept:
+            continue
         bodies = _bodies(sweep, arm)
         if twin := next((name for name, other in seen.items() if bodies <= other), None):
             what = f"changes nothing: each of its cells is also one of {twin}"

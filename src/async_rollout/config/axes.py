@@ -17,7 +17,13 @@ MODES = ("sync", "areal", "lagged")
 ALGORITHMS = tuple(RECIPES)
 _LATER_MODES = ("async",)
 _LATER_ALGORITHMS = ("sao",)
-_LATER_DATASETS = ("gsm8k", "math", "coding", "calculator", "reasoning_gym")
+DATASETS = {  # whether a name follows, as in jsonl:PATH
+    "sort": False,
+    "gsm8k": False,
+    "math": False,
+    "jsonl": True,
+}
+_LATER_DATASETS = ("coding", "reasoning_gym", "calculator")
 _JSONL = "jsonl:PATH, one JSON object a line"
 
 
@@ -38,17 +44,20 @@ def _algorithm(value: Any) -> Any:
 
 
 def _dataset(value: Any) -> Any:
-    if value == "sort" or (isinstance(value, str) and value.startswith("jsonl:") and value != "jsonl:"):
+    name, _, rest = str(value).partition(":")
+    if isinstance(value, str) and name in DATASETS and bool(rest) == DATASETS[name]:
         return value
-    if str(value).partition(":")[0] in _LATER_DATASETS:
+    if name in _LATER_DATASETS:
         raise bad_value("not available in this version", f"bring it as {_JSONL}; or use sort")
-    raise bad_value("no such dataset", f"one of sort, {_JSONL}")
+    plain = ", ".join(name for name, named in DATASETS.items() if not named)
+    raise bad_value("no such dataset", f"one of {plain}, {_JSONL}")
 
 
 def dataset_slug(dataset: str) -> str:
-    """The dataset's name in directories: `sort`, or the file's name without its ending."""
-    kind, _, path = dataset.partition(":")
-    return re.sub(r"[^a-z0-9]+", "-", PurePath(path or kind).stem.lower()).strip("-") or "data"
+    """The dataset's name in directories: its own, or a file's without its ending."""
+    kind, _, rest = dataset.partition(":")
+    name = PurePath(rest).stem if kind == "jsonl" else dataset
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "data"
 
 
 def _whole(value: Any, what: str) -> int:
@@ -75,7 +84,7 @@ def _decoupled(value: Any) -> int:
     return int(value)
 
 
-Dataset = Annotated[str, BeforeValidator(_dataset), Field(pattern=r"^(sort|jsonl:.+)$")]
+Dataset = Annotated[str, BeforeValidator(_dataset), Field(pattern=r"^(sort|gsm8k|math|jsonl:.+)$")]
 Mode = Annotated[Literal[MODES], BeforeValidator(_mode)]
 Algorithm = Annotated[Literal[ALGORITHMS], BeforeValidator(_algorithm)]
 Seed = Annotated[int, BeforeValidator(_seed), Field(ge=0)]

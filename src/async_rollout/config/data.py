@@ -25,6 +25,7 @@ class DataConfig(Block):
         why="standard error of a pass rate below 0.04",
         ge=1,
     )
+    revision: str = key("main", "branch, tag or commit of a dataset on the hub")
     task_limit: int | None = key(
         None, "use only the first n tasks of each split, in memory", unit="tasks", env="TASK_LIMIT", ge=1
     )

@@ -13,10 +13,11 @@ from async_rollout.config.errors import Problem, bad_combination
 from async_rollout.config.evaluation import EvaluationConfig
 from async_rollout.config.model import ModelConfig, WarmStartConfig
 from async_rollout.config.objective import AdvantageConfig, KlConfig, ObjectiveConfig
+from async_rollout.config.reward import RewardConfig
 from async_rollout.config.rollout import RolloutConfig, StalenessConfig
 from async_rollout.config.rules import broken_rules, misnamed
 from async_rollout.config.sampling import SamplingConfig
-from async_rollout.config.supervision import RewardConfig, SupervisionConfig
+from async_rollout.config.supervision import SupervisionConfig
 from async_rollout.config.trainer import OptimConfig, TrainConfig
 
 

@@ -26,12 +26,3 @@ class SupervisionConfig(Block):
         5, "between two progress lines", unit="s", env="AREAL_HEARTBEAT_SEC", theirs="5", gt=0
     )
     shutdown_sec: float = key(5, "a worker gets to end by itself", unit="s", gt=0)
-
-
-class RewardConfig(Block):
-    """Who judges answers."""
-
-    workers: int = key(1, "judging processes", ge=1)
-    timeout_sec: float = key(10, "for one answer, then its worker is replaced", unit="s", gt=0)
-    retries: int = key(2, "further tries after a failure of the judge itself", ge=0)
-    max_failures: int = key(16, "answers that no try could judge, before the run stops", unit="samples", ge=0)

@@ -26,11 +26,9 @@ def _sampler(probe: Probe) -> Finding:
     spread = float(surplus.std(ddof=1)) / np.sqrt(len(surplus))
     z = float(surplus.mean()) / max(spread, 1e-12)
     sampling = probe.run.sampling
-    off = [
-        f"{name} {value}"
-        for name, value in (("top_p", sampling.top_p), ("top_k", sampling.top_k))
-        if value not in (0, 1)
-    ]
+    off = [f"top_p {sampling.top_p}"] * (sampling.top_p < 1) + [f"top_k {sampling.top_k}"] * (
+        sampling.top_k > 0
+    )
     text = f"surprise is entropy {surplus.mean():+.4f} nats (z = {z:+.1f}, {len(surplus)} tokens)"
     return judged("sampler neutral", abs(z) < _Z_LIMIT and not off, "; ".join([text, *off]))
 

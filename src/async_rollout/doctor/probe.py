@@ -33,11 +33,11 @@ def probe(run: RunConfig) -> Probe:
 
     `run.model.id` is a directory or a hub id.
     """
-    train, held_out = load_source(run.dataset, run.data)
-    policy = build_policy(run, device=run.train.devices[0], tasks=train + held_out)
+    source = load_source(run.dataset, run.data)
+    policy = build_policy(run, device=run.train.devices[0], tasks=source.train + source.held_out)
     requests = [
         SampleRequest(SampleId(i, 0), policy.codec.encode(prompt_text(task)), run.sampling.max_new_tokens)
-        for i, task in enumerate(train[:PROMPTS])
+        for i, task in enumerate(source.train[:PROMPTS])
     ]
     engine = policy.engine(slots=SLOTS, seed=run.seed, version=0)
     trajectories: list[Trajectory] = []

@@ -17,7 +17,7 @@ def settings_checks(sweep: SweepConfig) -> Iterator[Finding]:
     yield judged("cells", bool(runs) and different == len(runs), text)
     keys = inert_keys(sweep)
     yield judged(
-        "inert keys", not keys, ", ".join(keys) + " change nothing" if keys else "every key set is read"
+        "inert keys", not keys, "nothing reads " + ", ".join(keys) if keys else "every key set is read"
     )
     unbound = inert_warnings(sweep)
     yield judged("bounds", not unbound, "; ".join(unbound) or "every K can bind within its run", "warn")

@@ -11,7 +11,7 @@ def collapsed(commits: Sequence[MetricsRow], config: CollapseConfig) -> bool:
 
     Windows of `window` commits follow each other; the first is the start and is never judged.
     """
-    if not config.windows or len(commits) % config.window:
+    if not config.windows or not commits or len(commits) % config.window:
         return False
     starts = range(0, len(commits), config.window)
     first, *later = (_pass_rate(commits[i : i + config.window]) for i in starts)
