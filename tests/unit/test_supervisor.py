@@ -73,15 +73,15 @@ def test_a_target_that_cannot_be_imported_is_named(make):
 
 
 def test_who_is_not_ready_in_time_is_named(make, capsys):
-    supervisor = make(setup_timeout_sec=2.0, setup_poll_sec=0.5)
+    supervisor = make(setup_timeout_sec=3.0, setup_poll_sec=0.5, shutdown_sec=5.0)
     start(supervisor, "echo-0", "serves")
     start(supervisor, "slow-0", "never_ready")
     begun = time.monotonic()
-    with pytest.raises(SetupTimeout, match=r"not ready after 2 s: slow-0; .*setup_timeout_sec"):
+    with pytest.raises(SetupTimeout, match=r"not ready after 3 s: slow-0; .*setup_timeout_sec"):
         supervisor.wait_ready()
     assert "waiting for slow-0" in capsys.readouterr().err
     supervisor.stop()
-    assert time.monotonic() - begun < 3.5, "one that still builds is not waited for"
+    assert time.monotonic() - begun < 6, "one that still builds is not waited for"
 
 
 def test_a_death_during_set_up_is_noticed_at_once(make):
