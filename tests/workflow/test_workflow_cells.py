@@ -5,8 +5,9 @@ import time
 
 import pytest
 
-from async_rollout.config.cells import cells
+from async_rollout.config.cells import cells, resolve
 from async_rollout.config.load import load_sweep
+from async_rollout.places import model_directory
 
 OURS = ("--configfile", "sweep.yaml")
 K0, K4 = "areal-grpo-k0-dec1-s0", "areal-grpo-k4-dec1-s0"
@@ -66,9 +67,19 @@ def test_report_key_reruns_no_cell(finished):
 
 
 def test_model_and_data_made_again_rerun_no_cell(finished):
-    output = finished.snakemake(*OURS, "--forcerun", "warm_start", "prepare")
+    model = next((finished.directory / "results/models").iterdir()).relative_to(finished.directory)
+    targets = (f"{model}/config.json", "results/tried/sort/data/manifest.json")
+    output = finished.snakemake(*OURS, "--forcerun", "warm_start", "prepare", "--", *targets)
     assert "The embedded model" in output
-    assert finished.trained() == []
+    assert finished.planned(*OURS) == set()
+
+
+def test_cells_that_have_not_run_are_there_also_when_their_model_is_made_again(make_checkout):
+    checkout = make_checkout()
+    sweep = load_sweep(checkout.directory / "sweep.yaml")
+    model = model_directory(resolve(sweep, cells(sweep)[0]))
+    checkout.snakemake(*OURS, "--", f"{model}/config.json")
+    assert checkout.planned(*OURS, "--forcerun", "warm_start") == set(ALL)
 
 
 def test_damaged_and_foreign_summaries_are_done_again(finished):
