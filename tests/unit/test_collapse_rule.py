@@ -1,6 +1,5 @@
-"""When a run has collapsed: the rule by an independent count, and a run that ends by it."""
+"""When a run has collapsed: the rule by an independent count."""
 
-from pathlib import Path
 from types import SimpleNamespace
 
 from hypothesis import given
@@ -8,7 +7,6 @@ from hypothesis import strategies as st
 
 from async_rollout.config.collapse import CollapseConfig
 from async_rollout.runtime.collapse import collapsed
-from one_process import Bench, run_config
 
 
 def commits(*correct: int, of: int = 10) -> list[SimpleNamespace]:
@@ -49,22 +47,3 @@ def test_the_rule_equals_a_count_by_hand(rates, window, windows, share) -> None:
         verdict = end == len(rates) and run >= windows
     config = CollapseConfig(windows=windows, window=window, share=share)
     assert collapsed(commits(*rates), config) == verdict
-
-
-def test_a_run_ends_where_the_rule_says_and_is_evaluated_up_to_there(tmp_path: Path) -> None:
-    """The backend `dummy` learns nothing, so its pass rates only scatter, and do so alike in both runs."""
-    bench = Bench(tmp_path, model=False)
-    blocks = {"model": {"backend": "dummy"}, "train": {"updates": 40, "save_model": True}}
-    rule = CollapseConfig(windows=1, window=2, share=0.95)
-    whole = bench.run("whole", run_config("lagged", 2, **blocks))
-    assert (whole.summary["status"], whole.summary["updates"]) == ("done", 40)
-    rates = [row["correct"] for row in whole.metrics]
-    end = next(n for n in range(4, 41, 2) if sum(rates[n - 2 : n]) < 0.95 * sum(rates[:2]))
-    assert end < 38
-    ended = bench.run("ended", run_config("lagged", 2, collapse=rule.model_dump(), **blocks))
-    assert (ended.summary["status"], ended.summary["updates"]) == ("collapsed", end)
-    assert ended.summary["policy_version"] == end
-    assert [row["version"] for row in ended.evals] == list(range(0, end + 1, 3))
-    samples = ended.summary["samples"]
-    assert samples["abandoned"] == 2 * 16  # the two batches that waited
-    assert samples["generated"] == samples["trained"] + samples["abandoned"]
