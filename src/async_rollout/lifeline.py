@@ -15,10 +15,15 @@ def die_with_parent() -> None:
     Linux only, and there tied to the thread that started the process, which must live as long
     as the parent. Elsewhere a process notices that its channel has closed.
     """
+    parent = multiprocessing.parent_process()
+    die_with(os.getppid() if parent is None else parent.pid)
+
+
+def die_with(parent: int) -> None:
+    """`die_with_parent` for a process that was forked by the process `parent`."""
     if sys.platform == "linux":
         libc = ctypes.CDLL(None, use_errno=True)
         if libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0) != 0:
             raise OSError(ctypes.get_errno(), "prctl(PR_SET_PDEATHSIG) failed")
-    parent = multiprocessing.parent_process()
-    if parent is not None and os.getppid() != parent.pid:
+    if os.getppid() != parent:
         os._exit(1)  # it ended before the kernel knew

@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from async_rollout.channels import poll
-from async_rollout.config.supervision import RewardConfig
+from async_rollout.config.reward import RewardConfig
 from async_rollout.rewards.judge import RewardError
 from async_rollout.rewards.pool import RewardPool
 from async_rollout.tasks.jsonl import write_tasks
@@ -24,7 +24,7 @@ FAULTY, SLOW = "faulty_judges:faulty", "faulty_judges:slow"
 PARENT = """
 import sys, time
 from pathlib import Path
-from async_rollout.config.supervision import RewardConfig
+from async_rollout.config.reward import RewardConfig
 from async_rollout.rewards.pool import RewardPool
 
 pool = RewardPool([Path(sys.argv[1])], RewardConfig(workers=2), judge="faulty_judges:faulty")

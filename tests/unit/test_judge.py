@@ -3,16 +3,16 @@ import math
 import numpy as np
 import pytest
 
-from async_rollout.rewards.judge import JUDGES, RewardError, attempt, judge
-from async_rollout.tasks.task import AVAILABLE, Task
+from async_rollout.config.reward import RewardConfig
+from async_rollout.rewards.judge import RewardError, attempt, build_judge
+from async_rollout.tasks.task import Task
 from async_rollout.types import Verdict
 
 SORT = Task("s1", "3210>", "sort", "#0123")
 GSM8K = Task("g1", "2 + 3?", "gsm8k", "5")
 
 
-def test_every_available_task_type_has_a_judge():
-    assert set(JUDGES) == set(AVAILABLE)
+judge = build_judge(RewardConfig(), ["sort", "gsm8k"])
 
 
 @pytest.mark.parametrize("text", ["#0123", "#0123 ", "#0123\n"])
@@ -61,3 +61,10 @@ def test_a_judge_that_raises_is_an_error_that_names_task_type_and_cause():
 def test_a_gold_answer_that_cannot_be_read_is_never_a_zero():
     with pytest.raises(RewardError, match="judge of `gsm8k` failed on task g1"):
         judge(Task("g1", "2 + 3?", "gsm8k", "five"), "#### 5")
+
+
+def test_a_strict_judge_takes_no_unmarked_number():
+    strict = build_judge(RewardConfig(strict=True), ["gsm8k"])
+    assert strict(GSM8K, "#### 5").correct
+    assert strict(GSM8K, "it is 5").verdict == "no_answer"
+    assert judge(GSM8K, "it is 5").correct

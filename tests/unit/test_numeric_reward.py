@@ -61,6 +61,7 @@ def test_right_answers_pass(gold, text):
         ("64", "it is 64\n#### NaN", "no_answer"),
         ("64", "it is 64\n####", "no_answer"),
         ("64", r"it is 64, so \boxed{64", "no_answer"),
+        ("64", r"\boxed{\text{a} {64}", "no_answer"),
         ("64", "#### 6.4.1", "malformed"),
         ("64", "#### " + "64" * 10_000, "malformed"),
         ("64", "#### 64e99999999999", "malformed"),
@@ -103,3 +104,9 @@ def test_long_texts_take_linear_time(piece):
     judge_numeric("5", piece * (200_000 // len(piece)))
     judge_numeric("5", "#### " + piece * (200_000 // len(piece)))
     assert time.process_time() - started < 1.0
+
+
+@pytest.mark.parametrize("text", ["#### 64", r"\boxed{64}", "<answer>64</answer>"])
+def test_strict_wants_a_mark(text):
+    assert judge_numeric("64", f"5 {text}", strict=True).correct
+    assert judge_numeric("64", "In all 64.", strict=True) == Verdict(0.0, "no_answer")

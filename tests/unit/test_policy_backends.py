@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 import torch
 
+from async_rollout.config.reward import RewardConfig
 from async_rollout.learner.characters import build_tokenizer
 from async_rollout.policy.candidates import KINDS, candidates
 from async_rollout.policy.char_codec import CharCodec
 from async_rollout.policy.interface import ScoringBatch
 from async_rollout.policy.registry import build_codec, build_policy
-from async_rollout.rewards.judge import judge
+from async_rollout.rewards.judge import build_judge
 from async_rollout.tasks.prompts import prompt_text
 from async_rollout.tasks.sort import generate
 from async_rollout.tasks.task import Task
@@ -26,6 +27,8 @@ TASKS = [
     Task("g2", "two?", "gsm8k", "1,250"),
     Task("g3", "three?", "gsm8k", "-12"),
 ]
+
+judge = build_judge(RewardConfig(), ["sort", "gsm8k"])
 
 
 def _policy(backend: str, tasks: list[Task] = TASKS, **blocks: dict):

@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from async_rollout.config.data import DataConfig
-from async_rollout.rewards.judge import judge
-from async_rollout.tasks.gsm8k import convert_gsm8k
+from async_rollout.config.reward import RewardConfig
+from async_rollout.rewards.judge import build_judge
+from async_rollout.tasks.convert import convert
 from async_rollout.tasks.jsonl import read_tasks, write_tasks
 from async_rollout.tasks.number import parse_number
 from async_rollout.tasks.prepare import prepare
@@ -66,19 +67,17 @@ def test_a_split_that_leaves_nothing_to_train_on_is_refused():
 def test_a_file_is_a_dataset(tmp_path):
     write_tasks(tmp_path / "own.jsonl", some(map(str, range(30))))
     data = DataConfig(train_size=15, eval_size=10)
-    train, held_out = load_source(f"jsonl:{tmp_path / 'own.jsonl'}", data)
-    assert (len(train), len(held_out)) == (15, 10)
-    assert not {t.prompt for t in train} & {t.prompt for t in held_out}
+    source = load_source(f"jsonl:{tmp_path / 'own.jsonl'}", data)
+    assert (len(source.train), len(source.held_out)) == (15, 10)
+    assert not {t.prompt for t in source.train} & {t.prompt for t in source.held_out}
 
 
 @pytest.mark.parametrize(
     ("dataset", "problem"),
     [
-        ("sorted", "`sorted` does not exist; available: sort, jsonl:PATH"),
+        ("sorted", r"`sorted` does not exist; available: sort, gsm8k, math, .*jsonl:"),
+        ("math:algebra", "does not exist"),
         ("jsonl:", "does not exist"),
-        ("gsm8k", "async-rollout prepare gsm8k --from FILE"),
-        ("coding", "not available in this version"),
-        ("reasoning_gym:chain_sum", "not available in this version"),
         ("jsonl:/nowhere/tasks.jsonl", "/nowhere/tasks.jsonl: cannot be read"),
     ],
 )
@@ -91,9 +90,10 @@ def test_prepare_writes_both_splits_and_a_true_manifest(tmp_path):
     data = DataConfig(seed=3, train_size=40, eval_size=8)
     prepare("sort", data, tmp_path / "out")
     files = {name: read_tasks(tmp_path / "out" / name) for name in ("train.jsonl", "eval.jsonl")}
-    assert (files["train.jsonl"], files["eval.jsonl"]) == load_source("sort", data)
+    source = load_source("sort", data)
+    assert (files["train.jsonl"], files["eval.jsonl"]) == (source.train, source.held_out)
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
-    assert (manifest["source"], manifest["seed"]) == ("sort", 3)
+    assert (manifest["source"], manifest["seed"], manifest["left_out"]) == ("sort", 3, 0)
     for name, entry in manifest["files"].items():
         assert entry["tasks"] == len(files[name])
         assert entry["sha256"] == sha256((tmp_path / "out" / name).read_bytes()).hexdigest()
@@ -101,15 +101,16 @@ def test_prepare_writes_both_splits_and_a_true_manifest(tmp_path):
 
 
 def test_word_problems_convert_split_and_are_judged_right(tmp_path):
-    assert convert_gsm8k(WORD_PROBLEMS, tmp_path / "tasks.jsonl") == 20
+    judge = build_judge(RewardConfig(), ["gsm8k"])
+    assert convert("gsm8k", WORD_PROBLEMS, tmp_path / "tasks.jsonl") == (20, 0)
     tasks = read_tasks(tmp_path / "tasks.jsonl")
     for task, row in zip(tasks, map(json.loads, WORD_PROBLEMS.read_text().splitlines()), strict=True):
         assert task.prompt == row["question"]
         assert judge(task, row["answer"]).correct
         assert not judge(task, row["answer"] + "1").correct
         assert parse_number(task.gold_answer).denominator == 1
-    train, held_out = load_source(f"jsonl:{tmp_path / 'tasks.jsonl'}", DataConfig(eval_size=6))
-    assert (len(train), len(held_out)) == (14, 6)
+    source = load_source(f"jsonl:{tmp_path / 'tasks.jsonl'}", DataConfig(eval_size=6))
+    assert (len(source.train), len(source.held_out)) == (14, 6)
 
 
 def test_the_arithmetic_of_the_word_problems_is_right():
@@ -134,7 +135,7 @@ def test_a_bad_row_of_gsm8k_is_named(tmp_path, row, problem):
     source = tmp_path / "test.jsonl"
     source.write_text(json.dumps({"question": "q", "answer": "#### 1"}) + "\n" + json.dumps(row) + "\n")
     with pytest.raises(TaskError) as error:
-        convert_gsm8k(source, tmp_path / "out.jsonl")
+        convert("gsm8k", source, tmp_path / "out.jsonl")
     assert str(error.value).startswith(f"{source}:2: ")
     assert problem in str(error.value)
     assert not (tmp_path / "out.jsonl").exists()
@@ -145,3 +146,4 @@ def test_every_task_type_has_its_prompt():
         assert prompt_text(Task("a", "the question", kind, "1")).startswith("the question")
     assert prompt_text(Task("a", "213>", "sort", "#123")) == "213>"
     assert "####" in prompt_text(Task("a", "2 + 3?", "gsm8k", "5"))
+    assert "boxed" in prompt_text(Task("a", "2 + 3?", "math", "5"))

@@ -1,4 +1,4 @@
-"""`async-rollout prepare`: a dataset's tasks as the files that cells read, or GSM8K's file as a task file."""
+"""`async-rollout prepare`: a dataset's tasks as the files that cells read; a public file as a task file."""
 
 import sys
 from argparse import ArgumentParser, Namespace
@@ -15,10 +15,12 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument(
         "dataset",
         metavar="DATASET",
-        help="`sort`, `jsonl:PATH`, or `gsm8k` to convert the file given by --from",
+        help="a source, as the key `datasets` names it; with --from, `gsm8k` or `math`: what the file holds",
     )
-    parser.add_argument("--out", required=True, type=Path, help="directory to write (gsm8k: task file)")
-    parser.add_argument("--from", dest="source", type=Path, metavar="FILE", help="GSM8K's train or test file")
+    parser.add_argument("--out", required=True, type=Path, help="directory to write (with --from: task file)")
+    parser.add_argument(
+        "--from", dest="source", type=Path, metavar="FILE", help="JSONL file of GSM8K or MATH to convert"
+    )
     sizes = parser.add_mutually_exclusive_group()
     sizes.add_argument("--config", metavar="CONFIG", help="the sweep whose `data` block gives sizes and seed")
     sizes.add_argument("--block", metavar="JSON", help="that block itself")
@@ -26,13 +28,9 @@ def configure(parser: ArgumentParser) -> None:
 
 def execute(args: Namespace) -> None:
     """Write the files."""
-    if args.dataset == "gsm8k":
+    if args.source:
         _convert(args)
         return
-    if args.source:
-        raise ConfigError(
-            [Problem("--from", str(args.source), "is for gsm8k", "name the file as jsonl:PATH")]
-        )
     from async_rollout.tasks.prepare import prepare
 
     if args.block:
@@ -44,9 +42,14 @@ def execute(args: Namespace) -> None:
 
 
 def _convert(args: Namespace) -> None:
-    from async_rollout.tasks.gsm8k import convert_gsm8k
+    from async_rollout.tasks.convert import CONVERTERS, convert
 
-    if args.source is None or not args.source.is_file():
-        raise ConfigError([Problem("--from", args.source, "no such file", "name GSM8K's train or test file")])
-    written = convert_gsm8k(args.source, args.out)
-    print(f"{args.out}: {written} tasks; use it as jsonl:{args.out}", file=sys.stderr)
+    if args.dataset not in CONVERTERS:
+        fix = f"for {' and '.join(CONVERTERS)}; name any other file as jsonl:PATH"
+        raise ConfigError([Problem("--from", str(args.source), f"no file of `{args.dataset}` is known", fix)])
+    if not args.source.is_file():
+        fix = f"name a JSONL file of {args.dataset}"
+        raise ConfigError([Problem("--from", str(args.source), "no such file", fix)])
+    written, left_out = convert(args.dataset, args.source, args.out)
+    without = f" ({left_out} left out: their gold answers cannot be read)" if left_out else ""
+    print(f"{args.out}: {written} tasks{without}; use it as jsonl:{args.out}", file=sys.stderr)

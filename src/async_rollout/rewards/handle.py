@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from async_rollout.channels import ChannelClosed, pair
+from async_rollout.config.reward import RewardConfig
 from async_rollout.rewards.judge import RewardError
 from async_rollout.rewards.worker import IDLE, READY, Result, work
 
 _SPAWN = multiprocessing.get_context("spawn")
-START_SEC = 120.0  # to import and to read the tasks
+START_SEC = 120.0  # to import, to read the tasks and to start what judges them
 
 
 @dataclass(slots=True)
@@ -32,10 +33,10 @@ class Job:
 class WorkerHandle:
     """Spawns a worker; `jobs` are the answers that it holds."""
 
-    def __init__(self, paths: Sequence[Path], judge: str):
+    def __init__(self, paths: Sequence[Path], config: RewardConfig, judge: str):
         self._in_hand = _SPAWN.RawValue(ctypes.c_int64, IDLE)
         self.channel, theirs = pair()
-        arguments = (theirs, self._in_hand, tuple(paths), judge)
+        arguments = (theirs, self._in_hand, tuple(paths), config, judge)
         self.process = _SPAWN.Process(target=work, args=arguments, name="reward", daemon=True)
         self.process.start()
         theirs.close()

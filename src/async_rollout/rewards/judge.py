@@ -1,14 +1,15 @@
-"""One answer, one verdict: the judge of each task type.
+"""One answer, one verdict: the judge of each task type, as the `reward` block has it.
 
 A verdict that leaves here has a finite float as its reward. A judge that raises, or returns
 anything else, is a failure of ours, named by its task type, and never becomes a reward.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
+from async_rollout.config.reward import RewardConfig
 from async_rollout.rewards.numeric import judge_numeric
-from async_rollout.tasks.task import Task
+from async_rollout.tasks.task import Task, family
 from async_rollout.types import Verdict
 
 Judge = Callable[[Task, str], Verdict]
@@ -18,9 +19,10 @@ class RewardError(RuntimeError):
     """Answers could not be judged; not the fault of the answer."""
 
 
-def judge(task: Task, text: str) -> Verdict:
-    """Judge the text as an answer to the task. Raises RewardError if the judge itself fails."""
-    return attempt(JUDGES[task.task_type], task, text)
+def build_judge(config: RewardConfig, task_types: Iterable[str]) -> Judge:
+    """The judge of tasks of these types; what it needs is started now. Raises RewardError if it cannot be."""
+    judges = {family(name): _BUILDERS[family(name)](config) for name in sorted(set(task_types))}
+    return lambda task, text: attempt(judges[family(task.task_type)], task, text)
 
 
 def attempt(function: Judge, task: Task, text: str) -> Verdict:
@@ -39,15 +41,29 @@ def attempt(function: Judge, task: Task, text: str) -> Verdict:
     )
 
 
-def _exact(task: Task, text: str) -> Verdict:
-    """1 if the text is the gold answer, trailing whitespace apart."""
-    answer = text.rstrip()
-    correct = answer == task.gold_answer
-    return Verdict(float(correct), "pass" if correct else "fail", answer)
+def _exact(config: RewardConfig) -> Judge:
+    def judge(task: Task, text: str) -> Verdict:
+        """1 if the text is the gold answer, trailing whitespace apart."""
+        answer = text.rstrip()
+        correct = answer == task.gold_answer
+        return Verdict(float(correct), "pass" if correct else "fail", answer)
+
+    return judge
 
 
-def _numeric(task: Task, text: str) -> Verdict:
-    return judge_numeric(task.gold_answer, text)
+def _numeric(config: RewardConfig) -> Judge:
+    return lambda task, text: judge_numeric(task.gold_answer, text, strict=config.strict)
 
 
-JUDGES: dict[str, Judge] = {"sort": _exact, "gsm8k": _numeric}
+def _math(config: RewardConfig) -> Judge:
+    from async_rollout.rewards.math import MathJudge
+
+    judge = MathJudge(config.math_timeout_sec)
+    return lambda task, text: judge(task.gold_answer, text)
+
+
+_BUILDERS: dict[str, Callable[[RewardConfig], Judge]] = {
+    "sort": _exact,
+    "gsm8k": _numeric,
+    "math": _math,
+}

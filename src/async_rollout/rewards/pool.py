@@ -15,13 +15,13 @@ from multiprocessing.connection import wait
 from pathlib import Path
 
 from async_rollout.channels import Channel, ChannelClosed
-from async_rollout.config.supervision import RewardConfig
+from async_rollout.config.reward import RewardConfig
 from async_rollout.rewards.handle import Job, WorkerHandle
 from async_rollout.rewards.judge import RewardError
 from async_rollout.types import Verdict
 
 BATCH = 32  # most answers given to a worker at once
-JUDGE = "async_rollout.rewards.judge:judge"
+JUDGE = "async_rollout.rewards.judge:build_judge"
 
 
 class RewardPool:
@@ -42,7 +42,9 @@ class RewardPool:
 
     def start(self) -> None:
         """Spawn the workers; returns at once."""
-        self._workers = [WorkerHandle(self._paths, self._judge) for _ in range(self._config.workers)]
+        self._workers = [
+            WorkerHandle(self._paths, self._config, self._judge) for _ in range(self._config.workers)
+        ]
 
     @property
     def ready(self) -> bool:
@@ -102,6 +104,9 @@ class RewardPool:
         while self._workers:
             self._workers.pop().kill()
 
+    def _spawn(self) -> WorkerHandle:
+        return WorkerHandle(self._paths, self._config, self._judge)
+
     def _collect(self) -> None:
         for place, worker in enumerate(self._workers):
             results, alive = worker.receive()
@@ -138,7 +143,7 @@ class RewardPool:
         worker.kill()
         self.replaced += 1
         self._waiting.extendleft(job for job in reversed(worker.jobs.values()) if job is not suspect)
-        self._workers[place] = WorkerHandle(self._paths, self._judge)
+        self._workers[place] = self._spawn()
         if suspect:
             self._failed(suspect, reason)
 

@@ -10,10 +10,11 @@ import importlib
 import signal
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from async_rollout.channels import Channel, ChannelClosed
+from async_rollout.config.reward import RewardConfig
 from async_rollout.lifeline import die_with_parent
 from async_rollout.rewards.judge import Judge, RewardError, attempt
 from async_rollout.tasks.jsonl import read_tasks
@@ -30,14 +31,16 @@ Answer = tuple[int, str, str]  # ticket, task_id, text
 Result = tuple[int, Verdict | str]  # ticket, verdict or why there is none
 
 
-def work(channel: Channel, in_hand: ctypes.c_int64, paths: Sequence[Path], judge: str) -> None:
-    """Body of the process: `in_hand` is shared with the pool, `judge` is module:function."""
+def work(
+    channel: Channel, in_hand: ctypes.c_int64, paths: Sequence[Path], config: RewardConfig, judge: str
+) -> None:
+    """Body of the process: `in_hand` is shared with the pool, `judge` names what builds the judge."""
     die_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         try:
-            function = load_judge(judge)
             tasks = load_tasks(paths)
+            function = load_builder(judge)(config, {task.task_type for task in tasks.values()})
         except Exception:
             channel.send((FAILED, traceback.format_exc()))
             channel.drain()
@@ -50,8 +53,8 @@ def work(channel: Channel, in_hand: ctypes.c_int64, paths: Sequence[Path], judge
         return  # the pool was closed
 
 
-def load_judge(path: str) -> Judge:
-    """The judge that `module:function` names."""
+def load_builder(path: str) -> Callable[[RewardConfig, set[str]], Judge]:
+    """What `module:function` names: it makes a judge as `rewards.judge.build_judge` does."""
     module, _, function = path.partition(":")
     return getattr(importlib.import_module(module), function)
 

@@ -1,25 +1,16 @@
-"""GSM8K's own files (Cobbe et al. 2021, arXiv:2110.14168): `question`, and `answer` ending in `#### N`."""
+"""GSM8K (Cobbe et al. 2021, arXiv:2110.14168): `question`, and `answer` ending in `#### N`."""
 
-from pathlib import Path
 from typing import Any
 
-from async_rollout.tasks.jsonl import line_of, read_objects, task_from_row, write_tasks
+from async_rollout.tasks.hub import Hub
+from async_rollout.tasks.jsonl import task_from_row
 from async_rollout.tasks.task import Task, TaskError
 
-
-def convert_gsm8k(source: Path, target: Path) -> int:
-    """Write the rows of `source` as a task file; returns their number. TaskError names a bad line."""
-    tasks = []
-    for number, row in read_objects(source):
-        with line_of(source, number):
-            tasks.append(_task(f"gsm8k-{source.stem}-{number}", row))
-    if not tasks:
-        raise TaskError(f"{source}: holds no row; GSM8K has one JSON object a line")
-    write_tasks(target, tasks)
-    return len(tasks)
+HUB = Hub("openai/gsm8k", "main")
 
 
-def _task(task_id: str, row: dict[str, Any]) -> Task:
+def gsm8k_task(task_id: str, row: dict[str, Any]) -> Task:
+    """The task of one row. Raises TaskError if it is no row of GSM8K."""
     for name in ("question", "answer"):
         if not isinstance(row.get(name), str):
             raise TaskError(f"`{name}` is missing or not a string; GSM8K's rows have `question` and `answer`")

@@ -14,9 +14,15 @@ from async_rollout.tasks.sources import load_source
 
 def prepare(dataset: str, data: DataConfig, directory: Path) -> None:
     """Write both splits of the dataset and their manifest into the directory."""
-    train, held_out = load_source(dataset, data)
-    manifest: dict = {"source": dataset, "seed": data.seed, "files": {}}
-    for name, tasks in (("train.jsonl", train), ("eval.jsonl", held_out)):
+    source = load_source(dataset, data)
+    manifest: dict = {
+        "source": dataset,
+        "revision": source.revision,
+        "seed": data.seed,
+        "left_out": source.left_out,
+        "files": {},
+    }
+    for name, tasks in (("train.jsonl", source.train), ("eval.jsonl", source.held_out)):
         path = directory / name
         write_tasks(path, tasks)
         manifest["files"][name] = {"tasks": len(tasks), "sha256": sha256(path.read_bytes()).hexdigest()}

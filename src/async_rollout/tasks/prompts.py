@@ -5,6 +5,7 @@ from async_rollout.tasks.task import Task
 _INSTRUCTIONS = {
     "sort": "",
     "gsm8k": "\nThink step by step. End with a line `#### <number>` that holds only the final answer.",
+    "math": "\nThink step by step. Put the final answer in \\boxed{}.",
 }
 
 

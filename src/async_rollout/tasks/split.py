@@ -28,5 +28,10 @@ def split(tasks: list[Task], eval_size: int, seed: int) -> tuple[list[Task], lis
     return train, held_out
 
 
+def shuffled(tasks: list[Task], seed: int) -> list[Task]:
+    """The tasks in an order drawn by seed and prompt."""
+    return sorted(tasks, key=lambda task: (_draw(seed, task.prompt), task.task_id))
+
+
 def _draw(seed: int, prompt: str) -> bytes:
     return blake2b(f"{seed}\n{prompt}".encode(), digest_size=16).digest()

@@ -6,8 +6,8 @@ carries what that judge compares with.
 
 from dataclasses import dataclass
 
-AVAILABLE = ("sort", "gsm8k")
-KNOWN = (*AVAILABLE, "math", "coding", "calculator", "reasoning_gym:NAME")
+AVAILABLE = ("sort", "gsm8k", "math")
+KNOWN = (*AVAILABLE, "coding", "calculator", "reasoning_gym:NAME")
 
 
 class TaskError(ValueError):
@@ -34,3 +34,8 @@ def check_task_type(name: str) -> None:
     if name in KNOWN or name.startswith("reasoning_gym:"):
         raise TaskError(f"task_type `{name}` is not available in this version; available: {available}")
     raise TaskError(f"task_type `{name}` is unknown; available: {available}")
+
+
+def family(task_type: str) -> str:
+    """What a task type is judged by: itself, or `reasoning_gym` for any `reasoning_gym:NAME`."""
+    return task_type.partition(":")[0]
