@@ -1,11 +1,11 @@
 """One watched cell: follows its files and keeps what they amount to, in bounded memory."""
 
-import re
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from async_rollout.monitor.axes import axes_of_config, axes_of_name, number_of
 from async_rollout.monitor.commits import Recent, commit_of, is_number
 from async_rollout.monitor.curves import Curves
 from async_rollout.monitor.files import last_change, look_up, read_json
@@ -18,7 +18,6 @@ from async_rollout.records.states import STATES, STATES_FILE, StateRow
 
 EVALS_FILE = "evals.jsonl"
 _SIGNS = (METRICS_FILE, EVALS_FILE, STATES_FILE, "results.jsonl", "resources.csv", "stdout.log")
-_ID = re.compile(r"([a-z]+)-([a-z_0-9]+)(?:-(.+))?-k(\d+|inf)-dec([01])-s(\d+)")
 _SETUP_PATIENCE_SEC = 900.0
 
 
@@ -48,26 +47,38 @@ class WatchedCell:
         self._evals = Follower(directory / EVALS_FILE, self._on_eval, self._forget_evals)
         self._states = Follower(directory / STATES_FILE, self._on_state, self._forget_states)
         self._seen: dict[str, tuple] = {}
-        self.axes: ExpectedCell = place.expected or _axes_of_name(place)
+        self.axes: ExpectedCell = place.expected or axes_of_name(place)
         self.setup_patience = _SETUP_PATIENCE_SEC
         self.ending: Ending | None = None
         self.summary_error = ""
         self.last_sign = 0.0  # when any of its files changed, seconds since 1970
         self.curves = Curves()
+        self._has_history = False
         self.damaged_rows = 0
         self._forget_commits()
         self._forget_evals()
         self._forget_states()
 
     def look(self) -> bool:
-        """Read what is new; True if something was."""
-        changed = [self._look_at_config(), self._states.poll(), self._metrics.poll(), self._evals.poll()]
-        changed.append(self._look_at_summary())
+        """Read what is new; True if something was.
+
+        The history of a cell that was finished before it was first looked at is left for `want_history`.
+        """
+        changed = [self._look_at_config(), self._look_at_summary(), self._states.poll(), self._evals.poll()]
+        if self.ending is None or self._has_history:
+            self._has_history = True
+            changed.append(self._metrics.poll())
         if self.ending is None:
             self.last_sign = last_change(self.place.directory, *_SIGNS)
         elif any(changed):
             self.last_sign = last_change(self.place.directory, SUMMARY_FILE, *_SIGNS[:3])
         return any(changed)
+
+    def want_history(self) -> None:
+        """Read the commits, if that was not done yet; later looks keep them up to date."""
+        if not self._has_history:
+            self._has_history = True
+            self._metrics.poll()
 
     @property
     def last_commit_time(self) -> float:
@@ -90,8 +101,8 @@ class WatchedCell:
             return False
         config = read_json(path)
         if isinstance(config, dict):
-            self.axes = _axes_of_config(self.place, config) or self.axes
-            self.setup_patience = _number(config, "supervision", "setup_timeout_sec") or _SETUP_PATIENCE_SEC
+            self.axes = axes_of_config(self.place, config) or self.axes
+            self.setup_patience = number_of(config, "supervision", "setup_timeout_sec") or _SETUP_PATIENCE_SEC
         return True
 
     def _look_at_summary(self) -> bool:
@@ -179,34 +190,6 @@ class WatchedCell:
 
     def _forget_states(self) -> None:
         self.states: list[StateRow] = []
-
-
-def _axes_of_name(place: Place) -> ExpectedCell:
-    """As far as the directory's name tells."""
-    found = _ID.fullmatch(place.cell)
-    mode, algorithm, arm, k, decoupled, seed = found.groups() if found else ("", "", "", "0", "0", "0")
-    bound = "inf" if k == "inf" else int(k)
-    return ExpectedCell(
-        place.dataset, place.cell, mode, algorithm, arm or "", bound, int(decoupled), int(seed), 0
-    )
-
-
-def _axes_of_config(place: Place, config: dict[str, Any]) -> ExpectedCell | None:
-    """From a resolved configuration; None if it does not hold them."""
-    words = [config.get(name) for name in ("mode", "algorithm", "arm")]
-    numbers = [config.get(name) for name in ("decoupled", "seed")]
-    updates, k = _number(config, "train", "updates"), config.get("k")
-    if not all(isinstance(w, str) for w in words) or not all(isinstance(n, int) for n in numbers):
-        return None
-    if updates is None or not (k == "inf" or isinstance(k, int)):
-        return None
-    return ExpectedCell(place.dataset, place.cell, *words, k, *numbers, int(updates))
-
-
-def _number(config: dict[str, Any], block: str, name: str) -> float | None:
-    values = config.get(block)
-    value = values.get(name) if isinstance(values, dict) else None
-    return value if is_number(value) else None
 
 
 def _is_state(row: dict[str, Any]) -> bool:

@@ -10,6 +10,7 @@ from async_rollout.monitor.state import patience, quiet_for
 from async_rollout.records.states import StateRow
 
 DROP_RATE_HIGH = 0.2  # share of tokens
+_NO_BOUND_UPDATES = 20  # after which some token should have been stale where nothing bounds it
 DISK_LOW_SHARE, DISK_LOW_BYTES = 0.05, 1 << 30
 
 _WHY = {
@@ -73,23 +74,20 @@ def _pace(cell: WatchedCell, state: State, now: float) -> Iterator[Finding]:
 
 def _staleness(cell: WatchedCell) -> Iterator[Finding]:
     """A K that changes nothing, or is broken."""
-    k, last = cell.axes.k, cell.recent.last
-    if k == 0 or cell.axes.mode == "sync" or last is None:
-        if k == 0 and cell.oldest > 0:
-            yield Finding("error", "above_k", f"trained a token {cell.oldest} versions old, above K = 0")
+    k, ending, last = cell.axes.k, cell.ending, cell.recent.last
+    oldest = ending.staleness_max if ending else cell.oldest
+    version = ending.policy_version if ending else last.version if last else 0
+    if k != "inf" and oldest > k:
+        yield Finding("error", "above_k", f"trained a token {oldest} versions old, above K = {k}")
+    if k == 0 or version == 0:
         return
-    if k == "inf":
-        if last.version >= 20 and cell.oldest == 0:
-            yield Finding("warning", "axis_inert", "no bound on staleness, but no token was older than 0")
-        return
-    if cell.oldest > k:
-        yield Finding("error", "above_k", f"trained a token {cell.oldest} versions old, above K = {k}")
-    elif 0 < cell.axes.updates < 4 * (k + 1):
-        text = f"K = {k} cannot bind within {cell.axes.updates} updates; it takes {4 * (k + 1)}"
-        yield Finding("note", "cannot_bind", text)
-    elif last.version >= 4 * (k + 1) and cell.oldest == 0:
-        text = f"K = {k} is inert: no token was older than 0 versions in {last.version} updates"
+    needed = _NO_BOUND_UPDATES if k == "inf" else 4 * (k + 1)
+    if version >= needed and oldest == 0:
+        text = f"K = {k} is inert: no token was older than 0 versions in {version} updates"
         yield Finding("warning", "axis_inert", text)
+    elif k != "inf" and 0 < cell.axes.updates < needed:
+        text = f"K = {k} cannot bind within {cell.axes.updates} updates; it takes {needed}"
+        yield Finding("note", "cannot_bind", text)
 
 
 def _losses(cell: WatchedCell) -> Iterator[Finding]:

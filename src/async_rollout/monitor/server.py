@@ -75,6 +75,7 @@ def _listen(host: str, port: int) -> socket.socket:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, port))
+        listener.listen(128)  # before the address is told: it can be opened at once
     except OSError as error:
         listener.close()
         what = error.strerror or str(error)

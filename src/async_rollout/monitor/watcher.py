@@ -72,15 +72,19 @@ class Watcher:
         return found[1] if found else None
 
     def cell(self, id_: str) -> WatchedCell | None:
-        """One cell, for what is read on request."""
-        return self._cells.get(id_) if id_ in self._cards else None
+        """One cell with its history, for what is read on request."""
+        with self._lock:
+            cell = self._cells.get(id_) if id_ in self._cards else None
+            if cell:
+                cell.want_history()
+            return cell
 
     def metrics(self, id_: str, epoch: int = -1, after: float = -1) -> Metrics | None:
         """A cell's history; only what follows version `after` if `epoch` still holds."""
+        cell = self.cell(id_)
+        if cell is None:
+            return None
         with self._lock:
-            cell = self.cell(id_)
-            if cell is None:
-                return None
             curves = cell.curves
             columns = curves.after(after if epoch == curves.epoch else -1)
             evals = [

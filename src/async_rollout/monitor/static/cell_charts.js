@@ -15,7 +15,7 @@ export async function drawCell(card, history, detail) {
     line(of("eval"), "held-out", PALETTE[1], { mode: "lines+markers" })], { x: "updates", legend: true, yaxis: { range: [-0.02, 1.02] } });
   byId("plot-pass").dataset.points = history.columns.version.length;
   await one("reward", "reward", "reward");
-  const bound = card.k === "inf" ? [] : [line({ x: extent(history), y: [card.k, card.k] }, `K = ${card.k}`, PALETTE[5], { line: { dash: "dot", color: PALETTE[5] } })];
+  const bound = card.k === "inf" || !card.version ? [] : [line({ x: extent(history), y: [card.k, card.k] }, `K = ${card.k}`, PALETTE[5], { line: { dash: "dot", color: PALETTE[5] } })];
   await draw(byId("plot-staleness"), [line(of("staleness"), "mean", PALETTE[0]), ...bound], { x: "updates", legend: true, yaxis: { rangemode: "tozero" } });
   await one("ess", "ess", "effective sample size");
   await one("kl", "kl", "KL");

@@ -19,6 +19,12 @@ export const PALETTE = ["#4c6ef5", "#e8590c", "#2f9e44", "#ae3ec9", "#1098ad", "
 export async function draw(element, traces, { x = "", y = "", legend = false, ...more } = {}) {
   const Plotly = await plotly();
   if (!element.isConnected) return;
+  const nothing = !traces.some((trace) => trace.x.length);
+  element.classList.toggle("empty", nothing);
+  if (nothing) {
+    Plotly.purge(element);
+    return;
+  }
   const style = getComputedStyle(document.documentElement);
   const [text, soft, line, panel] = ["--text", "--soft", "--line", "--panel"].map((n) => style.getPropertyValue(n).trim());
   const axis = { gridcolor: line, linecolor: line, zerolinecolor: line, tickfont: { color: soft }, automargin: true };

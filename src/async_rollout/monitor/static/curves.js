@@ -42,8 +42,7 @@ export async function renderCurves(cards) {
       mode: alone ? "lines+markers" : "lines", line: { color, width: 1.6 }, marker: { size: 5 } }];
   });
   byId("plot").dataset.points = Math.max(0, ...traces.map((trace) => trace.x.length));
-  byId("plot-note").textContent = !drawn.length ? "No shown cell has a commit yet."
-    : started.length > MOST ? `${MOST} of ${started.length} cells are drawn: filter to see others.` : "";
+  byId("plot-note").textContent = started.length > MOST ? `${MOST} of ${started.length} cells are drawn: filter to see others.` : "";
   await draw(byId("plot"), traces, { x: AXES[view.x], y: MEASURES[view.y], legend: groups.length > 1 && groups.length <= LEGEND_MOST && innerWidth > NARROW });
 }
 
