@@ -1,0 +1,110 @@
+"""The controller's handling of what arrives twice, late or unjudged, without any process."""
+
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from async_rollout.runtime import messages as say
+from async_rollout.runtime.controller import Controller, Prompt
+from async_rollout.runtime.recorder import Recorder
+from async_rollout.types import SampleId, Verdict
+from learning import run_config, trajectory
+
+PASS = Verdict(1.0, "pass")
+FAILED = Verdict(math.nan, "infrastructure", infrastructure=True)
+
+
+class Stage:
+    """A controller whose worker, trainer and judges are lists."""
+
+    def __init__(self, out):
+        self.run = run_config(k=4, train={"updates": 10})  # B = 2, G = 4
+        self.clock = SimpleNamespace(version=0)
+        self.sent, self.judging = [], []
+        self.recorder = Recorder(out, {f"task-{n}": "?" for n in range(5)})
+        rollout = SimpleNamespace(role="rollout-0")
+        self.controller = Controller(
+            self.run,
+            [Prompt(f"task-{n}", np.zeros(1, np.int32)) for n in range(5)],
+            SimpleNamespace(send=lambda worker, message: self.sent.append(message)),
+            [rollout],
+            SimpleNamespace(role="trainer-0"),
+            self.clock,
+            SimpleNamespace(submit=lambda key, task_id, text: self.judging.append(key)),
+            self.recorder,
+            SimpleNamespace(commit=lambda row: None),
+        )
+        self.worker = rollout
+        self.controller._dispatch()
+
+    def finish(self, group: int, sample: int, version: int = 0) -> SampleId:
+        key = SampleId(group, sample)
+        drawn = trajectory(np.random.default_rng(0), key, versions=(version, version))
+        self.controller._hear(self.worker, say.Finished(((drawn, "text"),)))
+        return key
+
+    def complete(self, group: int) -> None:
+        for sample in range(4):
+            self.controller._judged(self.finish(group, sample), PASS)
+
+
+@pytest.fixture
+def stage(tmp_path):
+    stage = Stage(tmp_path)
+    yield stage
+    stage.recorder.close()
+
+
+def test_work_is_sent_in_whole_groups_and_no_more_than_there_is_room_for(stage):
+    """Slots for two samples of eight at least G = 4, and one group ahead: two groups."""
+    assert [[r.id for r in w.requests] for w in stage.sent] == [
+        [SampleId(group, i) for i in range(4)] for group in range(2)
+    ]
+    stage.complete(0)
+    stage.controller._dispatch()
+    assert len(stage.sent) == 3
+
+
+def test_a_copy_that_comes_while_the_first_is_judged_is_late(stage):
+    key = stage.finish(0, 0)
+    stage.finish(0, 0)
+    assert stage.judging == [key]
+    stage.controller._judged(key, PASS)
+    stage.finish(0, 0)
+    assert stage.recorder.totals.samples == {"generated": 3, "late": 2}
+
+
+def test_an_unjudged_answer_rejects_its_group_whole(stage):
+    """Its judged samples too; what still comes is late; its place is free for another group."""
+    stage.controller._judged(stage.finish(0, 0), PASS)
+    in_judging = stage.finish(0, 1)
+    stage.controller._judged(stage.finish(0, 2), FAILED)
+    totals = stage.recorder.totals
+    assert totals.groups == {"infrastructure": 1}
+    assert totals.samples["infrastructure"] == 2
+    stage.controller._judged(in_judging, FAILED)
+    stage.finish(0, 3)
+    assert totals.samples["late"] == 2
+    assert totals.infrastructure_failures == 2
+    assert totals.groups == {"infrastructure": 1}
+
+
+def test_a_batch_is_handed_over_once_and_counted_at_its_commit(stage):
+    stage.complete(0)
+    stage.complete(1)
+    stage.sent.clear()
+    stage.controller._hear(None, say.BatchRequest(0))
+    stage.controller._hand_over()
+    stage.controller._hand_over()
+    (batch,) = stage.sent
+    assert [g.number for g in batch.groups] == [0, 1]
+    assert stage.recorder.totals.groups == {}, "a lease is no commit"
+
+
+def test_a_group_that_is_rejected_counts_its_age_by_the_clock(stage):
+    """Its tokens may be newer than the last commit that the controller has heard of."""
+    stage.clock.version = 3
+    stage.controller._judged(stage.finish(0, 0, version=3), FAILED)
+    assert set(stage.recorder.totals.ages["dropped"]) == {0}

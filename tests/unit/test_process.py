@@ -1,0 +1,101 @@
+"""What surrounds every process's work: threads, and the memory and CPU time it takes."""
+
+import csv
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+from async_rollout.runners.cell import _make_room
+from async_rollout.runtime.process import limit_threads
+from async_rollout.runtime.resources import ResourceLog
+
+
+@pytest.fixture
+def sleeper():
+    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    yield process
+    process.kill()
+    process.wait()
+
+
+def test_threads_are_limited_also_when_torch_was_there_first(monkeypatch):
+    import torch
+
+    for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+        monkeypatch.setenv(name, "7")
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(2)
+        limit_threads(1)
+        assert torch.get_num_threads() == 1
+        assert os.environ["OMP_NUM_THREADS"] == os.environ["MKL_NUM_THREADS"] == "1"
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_cpu_time_is_of_the_run_alone_and_summed_by_kind(tmp_path, sleeper):
+    burn = time.process_time() + 0.1
+    while time.process_time() < burn:
+        pass  # before the log is opened: not counted
+    log = ResourceLog(tmp_path / "r.csv", {"me-0": os.getpid(), "me-1": os.getpid(), "other-0": sleeper.pid})
+    begun = time.process_time()
+    while time.process_time() < begun + 0.2:
+        pass
+    seconds = log.cpu_seconds()
+    log.close()
+    assert seconds.keys() == {"me", "other"}
+    assert 0.3 < seconds["me"] < 0.6  # the same process under two roles
+    assert seconds["other"] < 0.2
+
+
+def test_every_process_is_sampled_from_the_start(tmp_path, sleeper):
+    """Also in a run of less than a second; one that ended is left out."""
+    log = ResourceLog(tmp_path / "r.csv", {"me-0": os.getpid(), "gone-0": sleeper.pid}, every_sec=0.05)
+    time.sleep(0.1)
+    sleeper.kill()
+    sleeper.wait()
+    time.sleep(0.2)
+    log.close()
+    with (tmp_path / "r.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    ours = [r for r in rows if r["role"] == "me-0"]
+    assert len(ours) >= 3
+    assert all(int(r["pid"]) == os.getpid() and float(r["rss_mb"]) > 5 for r in ours)
+    assert {r["role"] for r in rows[:2]} == {"me-0", "gone-0"}
+    assert rows[-1]["role"] == "me-0"
+
+
+def test_room_is_made_for_another_attempt(tmp_path):
+    assert _make_room(tmp_path) == 1
+    for attempt in (1, 2):
+        for name in ("results.jsonl", "metrics.jsonl", "stderr.log"):
+            (tmp_path / name).write_text(f"{attempt}")
+        (tmp_path / "summary.json").write_text("{}")
+        assert _make_room(tmp_path) == attempt + 1
+        assert not (tmp_path / "summary.json").exists()
+    assert (tmp_path / "results.jsonl.attempt1").read_text() == "1"
+    assert (tmp_path / "metrics.jsonl.attempt2").read_text() == "2"
+
+
+def test_room_that_was_half_made_is_finished(tmp_path, monkeypatch):
+    """Killed between two renames: no row of the old attempt gets into a new one, none is lost."""
+    names = ("results.jsonl", "metrics.jsonl", "evals.jsonl", "stdout.log", "stderr.log")
+    for name in names:
+        (tmp_path / name).write_text("old")
+    rename, renamed = type(tmp_path).rename, []
+
+    def killed(path, target):
+        if len(renamed) == 2:
+            raise KeyboardInterrupt
+        renamed.append(path)
+        return rename(path, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(tmp_path), "rename", killed)
+        with pytest.raises(KeyboardInterrupt):
+            _make_room(tmp_path)
+    assert _make_room(tmp_path) == 2
+    assert {p.name for p in tmp_path.iterdir()} == {f"{name}.attempt1" for name in names}
