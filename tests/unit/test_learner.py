@@ -214,7 +214,7 @@ def test_the_running_mean_looks_back_on_earlier_batches_and_survives_a_checkpoin
         objective={"name": "live"},
         batch={"groups": 2, "group_size": 4, "minibatches": 1},
     )
-    rewards = [((0, 1, 0, 1), (1, 0, 0, 0)), ((1, 1, 0, 1), (0, 0, 1, 1)), ((0, 0, 0, 1), (0, 1, 0, 0))]
+    rewards = [((0, 1, 1, 1), (1, 0, 0, 0)), ((1, 1, 0, 1), (0, 0, 1, 1)), ((0, 0, 0, 1), (0, 1, 0, 0))]
     history: list[float] = []
     policy = BigramPolicy()
     learner = Learner(config, policy, "cpu")
