@@ -7,6 +7,7 @@ from pathlib import Path
 from async_rollout.monitor.cell import WatchedCell
 from async_rollout.monitor.schema import Finding, State
 from async_rollout.monitor.state import patience, quiet_for
+from async_rollout.monitor.text import duration
 from async_rollout.records.states import StateRow
 
 DROP_RATE_HIGH = 0.2  # share of tokens
@@ -69,7 +70,7 @@ def _pace(cell: WatchedCell, state: State, now: float) -> Iterator[Finding]:
         often = f"; usually one every {usual:.1f} s" if usual else ""
         # in steps, so that a watched page is not told every second
         quiet = patience(cell) * (quiet // patience(cell))
-        yield Finding("error", "stalled", f"no commit for more than {quiet:.0f} s{often}")
+        yield Finding("error", "stalled", f"no commit for more than {duration(quiet)}{often}")
 
 
 def _staleness(cell: WatchedCell) -> Iterator[Finding]:

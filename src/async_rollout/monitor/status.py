@@ -6,6 +6,7 @@ from pathlib import Path
 
 from async_rollout.monitor.schema import Card, Listing
 from async_rollout.monitor.state import STATES
+from async_rollout.monitor.text import duration, one_line
 from async_rollout.monitor.watcher import Watcher
 
 _HEAD = ("state", "cell", "version", "pass", "eval", "stale", "tok/s", "tries", "seen")
@@ -24,7 +25,7 @@ def status(results: Path, width: int, now: float | None = None) -> str:
     for card in cards:
         lines += [f"{f.level}: {card.id}: {f.text}" for f in card.findings if f.level != "note"]
     lines += [f"{f.level}: {f.text}" for f in listing.sweep.findings]
-    return "\n".join(_one_line(line)[:width] for line in lines)
+    return "\n".join(one_line(line)[:width] for line in lines)
 
 
 _URGENT = ("failed", "stalled", "collapsed", "retrying", "running", "setting up", "queued", "done")
@@ -46,16 +47,8 @@ def _row(card: Card, now: float) -> tuple[str, ...]:
         f"{_number(card.staleness, '.2f')} of {card.k}",
         _number(card.tokens_per_sec, ",.0f"),
         str(card.attempts),
-        ago(now - card.last_sign) if card.last_sign else "-",
+        duration(now - card.last_sign) if card.last_sign else "-",
     )
-
-
-def ago(seconds: float) -> str:
-    """A duration in its largest unit."""
-    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
-        if seconds >= size:
-            return f"{seconds / size:.0f} {unit}"
-    return f"{max(0, seconds):.0f} s"
 
 
 def _number(value: float | None, form: str) -> str:
@@ -70,8 +63,3 @@ def _table(rows: list[tuple[str, ...]]) -> Iterable[str]:
             for place, (text, w) in enumerate(zip(row, widths, strict=True))
         ]
         yield "  ".join(cells).rstrip()
-
-
-def _one_line(text: str) -> str:
-    """No control character of a hostile name or message reaches the terminal."""
-    return "".join(c if c.isprintable() else "?" for c in text)
