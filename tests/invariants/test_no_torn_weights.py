@@ -60,8 +60,8 @@ def test_no_torn_weights(pause, leases, tmp_path):
         theirs.close()
         processes.append(process)
         channels.append(ours)
-    version = 0
-    while any(process.is_alive() for process in processes):
+    version, deadline = 0, time.monotonic() + 60
+    while any(process.is_alive() for process in processes) and time.monotonic() < deadline:
         version += 1
         granted = service.answer(GrantRequest()).buffer
         for part in values(store.buffer(granted, LAYOUT), LAYOUT):
@@ -71,8 +71,8 @@ def test_no_torn_weights(pause, leases, tmp_path):
     for channel in channels:
         ((versions, torn, most),) = channel.wait(timeout=10)
         assert torn == 0
-        assert len(versions) > 50
-        assert len(set(versions)) > 10, "the weights did not change under the reader"
+        assert len(versions) >= 10, "a reader starved"
+        assert len(set(versions)) >= 5, "the weights did not change under the reader"
         assert versions == sorted(versions)
         assert not leases or most > 3, "no read needed a lease"
     store.close()
