@@ -150,6 +150,12 @@ def test_cells_with_several_attempts_are_no_speed(tmp_path: Path) -> None:
     assert list(draw("fig5c_throughput_vs_staleness", cells).points["cell"]) == [one.id]
 
 
+def test_a_lag_that_is_made_has_no_speed(tmp_path: Path) -> None:
+    one, two = a_cell(), a_cell(mode="lagged")
+    cells = collect({cell: write_cell(tmp_path, cell) for cell in (one, two)})
+    assert list(draw("fig5c_throughput_vs_staleness", cells).points["cell"]) == [one.id]
+
+
 @pytest.mark.parametrize("name", FIGURES)
 def test_nothing_finished_still_gives_a_figure_that_says_so(tmp_path: Path, name: str) -> None:
     cells = collect({a_cell(): tmp_path / "summary.json"})

@@ -18,9 +18,15 @@ rule tables:
             category="Tables",
             labels={"dataset": "{dataset}", "table": "over seeds"},
         ),
+        laboratory=report(
+            f"{EXPERIMENT}/{{dataset}}/tables/staleness_laboratory.csv",
+            caption="../report/staleness_laboratory.rst",
+            category="Tables",
+            labels={"dataset": "{dataset}", "table": "learning by staleness"},
+        ),
         markdown=expand(
             f"{EXPERIMENT}/{{{{dataset}}}}/tables/{{name}}.md",
-            name=["summary_headline", "mode_aggregate"],
+            name=["summary_headline", "mode_aggregate", "staleness_laboratory"],
         ),
     log:
         f"{LOGS}/{{dataset}}/tables.log",

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from async_rollout.analysis import laboratory
 from async_rollout.analysis.collect import FRAME, Cells
 from async_rollout.analysis.columns import AGGREGATED, COLUMNS, NOT_REACHED, show, show_spread
 from async_rollout.analysis.statistics import estimate
@@ -82,18 +83,19 @@ def display(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def write_tables(cells: Cells, directory: Path, report: ReportConfig) -> None:
-    """`summary_headline` and `mode_aggregate` as csv and md in `directory`."""
+    """`summary_headline`, `mode_aggregate` and `staleness_laboratory` as csv and md in `directory`."""
     headline = summary_headline(cells, report)
     for name, frame in (("summary_headline", headline), ("mode_aggregate", mode_aggregate(headline))):
-        write_table(frame, directory / name)
+        write_table(frame, display(frame), directory / name)
+    learned = laboratory.staleness_laboratory(cells)
+    write_table(learned, laboratory.display(learned), directory / "staleness_laboratory")
 
 
-def write_table(frame: pd.DataFrame, stem: Path) -> None:
-    """`stem`.csv and `stem`.md."""
+def write_table(frame: pd.DataFrame, shown: pd.DataFrame, stem: Path) -> None:
+    """`stem`.csv holds the frame, `stem`.md the texts that show it."""
     plain = frame.replace({"updates_to_threshold": {NOT_REACHED: "not reached"}})
     write_text(stem.with_name(f"{stem.name}.csv"), plain.to_csv(index=False, float_format="%.10g"))
-    shown = display(frame).map(_markdown)
-    text = shown.to_markdown(index=False, tablefmt="github", disable_numparse=True)
+    text = shown.map(_markdown).to_markdown(index=False, tablefmt="github", disable_numparse=True)
     write_text(stem.with_name(f"{stem.name}.md"), text + "\n")
 
 

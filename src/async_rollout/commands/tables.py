@@ -1,4 +1,4 @@
-"""`async-rollout tables CONFIG`: summary_headline and mode_aggregate, as csv and md, for each dataset."""
+"""`async-rollout tables CONFIG`: every cell, means over seeds, and learning by staleness, as csv and md."""
 
 from argparse import ArgumentParser, Namespace
 

@@ -18,7 +18,7 @@ def fig5c_throughput_vs_staleness(cells: Cells, links: Mapping[Cell, str]) -> st
     """Trained tokens a second by K: a line for each mode and variant, sync as level lines."""
     groups: dict[tuple, list] = {}
     for cell, summary in cells.done():
-        if summary.attempts == 1:
+        if summary.attempts == 1 and cell.mode != "lagged":  # there K costs and saves no time
             groups.setdefault((cell.mode, variant_of(summary), cell.k), []).append((cell, summary))
     if not groups:
         return style.nothing(cells, TITLE, "no cell has finished at its first attempt")
