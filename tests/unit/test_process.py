@@ -8,7 +8,6 @@ import time
 
 import pytest
 
-from async_rollout.runners.cell import _make_room
 from async_rollout.runtime.process import limit_threads
 from async_rollout.runtime.resources import ResourceLog
 
@@ -66,36 +65,3 @@ def test_every_process_is_sampled_from_the_start(tmp_path, sleeper):
     assert all(int(r["pid"]) == os.getpid() and float(r["rss_mb"]) > 5 for r in ours)
     assert {r["role"] for r in rows[:2]} == {"me-0", "gone-0"}
     assert rows[-1]["role"] == "me-0"
-
-
-def test_room_is_made_for_another_attempt(tmp_path):
-    assert _make_room(tmp_path) == 1
-    for attempt in (1, 2):
-        for name in ("results.jsonl", "metrics.jsonl", "stderr.log"):
-            (tmp_path / name).write_text(f"{attempt}")
-        (tmp_path / "summary.json").write_text("{}")
-        assert _make_room(tmp_path) == attempt + 1
-        assert not (tmp_path / "summary.json").exists()
-    assert (tmp_path / "results.jsonl.attempt1").read_text() == "1"
-    assert (tmp_path / "metrics.jsonl.attempt2").read_text() == "2"
-
-
-def test_room_that_was_half_made_is_finished(tmp_path, monkeypatch):
-    """Killed between two renames: no row of the old attempt gets into a new one, none is lost."""
-    names = ("results.jsonl", "metrics.jsonl", "evals.jsonl", "stdout.log", "stderr.log")
-    for name in names:
-        (tmp_path / name).write_text("old")
-    rename, renamed = type(tmp_path).rename, []
-
-    def killed(path, target):
-        if len(renamed) == 2:
-            raise KeyboardInterrupt
-        renamed.append(path)
-        return rename(path, target)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(type(tmp_path), "rename", killed)
-        with pytest.raises(KeyboardInterrupt):
-            _make_room(tmp_path)
-    assert _make_room(tmp_path) == 2
-    assert {p.name for p in tmp_path.iterdir()} == {f"{name}.attempt1" for name in names}

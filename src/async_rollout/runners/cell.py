@@ -13,6 +13,7 @@ from pathlib import Path
 from async_rollout.config.axes import MODES
 from async_rollout.config.run import RunConfig
 from async_rollout.records.files import write_json, write_text
+from async_rollout.runners.attempts import begin_attempt
 from async_rollout.runners.summarize import summarize
 from async_rollout.runtime.events import chrome_trace, read_events
 from async_rollout.runtime.failure import last_line, reason_of
@@ -23,19 +24,16 @@ from async_rollout.tasks.prompts import prompt_text
 from async_rollout.tasks.splits import read_splits
 
 RUNNERS = {mode: f"async_rollout.runners.{mode}" for mode in MODES}
-# The rows of an attempt; metrics.jsonl is moved last: while it is there, so is the attempt.
-_LOGS = ("results.jsonl", "evals.jsonl", "stdout.log", "stderr.log", "metrics.jsonl")
 
 
 def run_cell(config: RunConfig, *, out: Path, data: Path, model: Path | None = None) -> None:
     """Train the cell into the directory `out`, on the tasks in `data` (see tasks/prepare.py).
 
     `model` is the directory of the embedded model, where `model.id` asks for it; the summary
-    keeps the configuration as it was given. An earlier attempt's files are kept as
-    `*.attempt<n>`. Raises what stopped the run; no process is left either way.
+    keeps the configuration as it was given. Earlier attempts' files are kept (attempts.py).
+    Raises what stopped the run; no process is left either way.
     """
-    attempt = _make_room(out)
-    write_json(out / "config.json", config.model_dump(mode="json"))
+    attempt = begin_attempt(out, config)
     write_text(out / "command.txt", shlex.join(sys.argv) + "\n")
     limit_threads(config.train.threads)
     name = f"{config.dataset} {out.name}"
@@ -71,21 +69,6 @@ def with_model(config: RunConfig, directory: Path | None) -> RunConfig:
     if directory is None:
         return config
     return config.model_copy(update={"model": config.model.model_copy(update={"id": str(directory)})})
-
-
-def _make_room(out: Path) -> int:
-    """Keep an earlier attempt's rows and logs under another name; returns this attempt's number."""
-    out.mkdir(parents=True, exist_ok=True)
-    (out / "summary.json").unlink(missing_ok=True)
-    for leftover in ("trace", "snapshots"):
-        shutil.rmtree(out / leftover, ignore_errors=True)
-    attempt = 1 + len(list(out.glob("metrics.jsonl.attempt*")))
-    if not (out / "metrics.jsonl").exists():
-        return attempt
-    for path in (out / name for name in _LOGS):
-        if path.exists():
-            path.rename(path.with_name(f"{path.name}.attempt{attempt}"))
-    return attempt + 1
 
 
 @contextmanager
