@@ -2,7 +2,7 @@
 
 import { draw, PALETTE, smoothed } from "./charts.js";
 import { byId, choice } from "./dom.js";
-import { bound } from "./format.js";
+import { bound, byName } from "./format.js";
 import { historyOf } from "./history.js";
 import { AXES, MEASURES, points } from "./measures.js";
 import { go, view } from "./url.js";
@@ -23,7 +23,7 @@ export function renderAxes() {
 export async function renderCurves(cards) {
   const mine = ++round;
   const started = cards.filter((card) => card.version > 0);
-  const drawn = started.sort((a, b) => a.id.localeCompare(b.id, "en", { numeric: true })).slice(0, MOST);
+  const drawn = started.sort(byName).slice(0, MOST);
   const histories = await Promise.all(drawn.map((card) => historyOf(card.id)));
   if (mine !== round) return; // something newer is on its way
   const groupOf = grouping(drawn);

@@ -1,7 +1,7 @@
 // Which cells are shown: state buttons, a choice for each axis, words of the id.
 
 import { byId, choice, h } from "./dom.js";
-import { bound } from "./format.js";
+import { bound, natural } from "./format.js";
 import { cells, sweep } from "./store.js";
 import { go, view } from "./url.js";
 
@@ -50,5 +50,3 @@ export function renderFilters() {
     view[axis], (value) => go({ [axis]: value, all: "" }))));
   form.onsubmit = (event) => event.preventDefault();
 }
-
-const natural = (a, b) => a.localeCompare(b, "en", { numeric: true });

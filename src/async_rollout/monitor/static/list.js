@@ -1,7 +1,7 @@
 // One row a cell. Only rows whose card changed are made again.
 
 import { bar, byId, h } from "./dom.js";
-import { ago, fixed, NONE, staleness, updates, whole } from "./format.js";
+import { ago, byName, fixed, NONE, staleness, updates, whole } from "./format.js";
 import { STATES } from "./filters.js";
 import { go, link, view } from "./url.js";
 
@@ -64,11 +64,9 @@ function follow(changes) {
 }
 
 function order(key) {
-  const name = (card) => card.id;
-  const natural = (a, b) => name(a).localeCompare(name(b), "en", { numeric: true });
-  if (key === "id") return natural;
+  if (key === "id") return byName;
   const rank = key === "state" ? (card) => STATES.indexOf(card.state) : (card) => -(card[key] ?? -Infinity);
-  return (a, b) => rank(a) - rank(b) || natural(a, b);
+  return (a, b) => rank(a) - rank(b) || byName(a, b);
 }
 
 export function refreshTimes() {
