@@ -49,7 +49,7 @@ class Guard:
                 headers = MutableHeaders(scope=message)
                 for name, value in self._headers.items():
                     headers[name] = value
-                headers.setdefault("Cache-Control", "no-store")
+                headers.setdefault("Cache-Control", "no-cache" if "etag" in headers else "no-store")
             await send(message)
 
         answer = self._refusal(scope) if scope["type"] == "http" else PlainTextResponse("", 400)
