@@ -71,6 +71,17 @@ def test_a_group_is_taken_once():
         replay.take([0])
 
 
+def test_a_running_group_is_as_old_as_its_start():
+    """As soon as that is known; the first report holds, and one of a group that is gone is no error."""
+    replay = Replay()
+    replay.open(0, "a", 2, version=1)
+    assert (replay.under_way(), replay.begun()) == ([(1, 0)], [])
+    replay.start(0, 3)
+    replay.start(0, 4)
+    replay.start(9, 4)
+    assert replay.under_way() == replay.begun() == [(3, 0)]
+
+
 def test_ages_are_of_the_oldest_token():
     """Of a complete group's oldest sample; of a running one, its version of admission."""
     replay = Replay()
@@ -80,4 +91,4 @@ def test_ages_are_of_the_oldest_token():
     replay.add(sample(4, 1, versions=(2, 4)))
     replay.add(sample(5, 1, versions=(4,)))
     assert replay.complete() == [(2, 4)]
-    assert replay.running_bounds() == [3]
+    assert replay.under_way() == [(3, 5)]

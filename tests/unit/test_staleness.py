@@ -56,4 +56,23 @@ def test_too_old_is_more_than_k_versions():
 )
 def test_hand_over(complete, running, version, staleness, chosen):
     """B = 2."""
-    assert choose(complete, running, version, Bounds(2, staleness, 100)) == chosen
+    under_way = [(oldest, 100 + i) for i, oldest in enumerate(running)]
+    assert choose(complete, under_way, version, Bounds(2, staleness, 100), "deadline") == chosen
+
+
+@pytest.mark.parametrize(
+    ("order", "complete", "running", "chosen"),
+    [
+        ("completed", [(1, 4)], [], None),  # not a batch yet
+        ("completed", [(1, 4), (1, 5)], [(0, 1), (0, 2), (0, 3)], [4, 5]),  # whatever becomes of the others
+        ("completed", [(1, 4), (0, 6), (1, 5)], [], [6, 4]),
+        ("strict", [(1, 4)], [], None),
+        ("strict", [(1, 4), (0, 6), (1, 5)], [(0, 7)], [4, 5]),  # by number, not by age
+        ("strict", [(1, 4), (1, 6)], [(0, 5)], None),  # 5 goes before 6
+        ("strict", [(1, 4), (1, 6)], [(0, 7)], [4, 6]),  # 5 was rejected
+        ("strict", [(1, 4), (1, 6)], [(0, 3)], None),
+    ],
+)
+def test_other_orders(order, complete, running, chosen):
+    """B = 2, K = 1, at version 1."""
+    assert choose(complete, running, 1, Bounds(2, 1, 100), order) == chosen

@@ -13,7 +13,15 @@ if TYPE_CHECKING:
     from async_rollout.config.sweep import SweepConfig
 
 _DEFAULTS = {name: field.get_default(call_default_factory=True) for name, field in known_keys(Blocks).items()}
-_OVERLAPPING = ("workers", "devices", "prefetch_groups", "min_decode_steps", "threads")
+_OVERLAPPING = (
+    "workers",
+    "devices",
+    "prefetch_groups",
+    "update",
+    "min_decode_steps",
+    "max_recompute_share",
+    "threads",
+)
 
 
 def inert_keys(sweep: "SweepConfig") -> list[str]:
@@ -47,6 +55,9 @@ def unread(run: RunConfig) -> Iterator[str]:
         yield from ("collapse.window", "collapse.share")
     if run.mode != "areal":
         yield from (f"rollout.{name}" for name in _OVERLAPPING)
+        yield "staleness.order"
+    elif run.rollout.update == "drain":
+        yield from ("rollout.min_decode_steps", "rollout.max_recompute_share")
     if run.model.backend != "causal_lm" or run.model.id != "embedded":
         yield from (name for name in _DEFAULTS if name.startswith("warm_start."))
     if (run.sampling.top_p, run.sampling.top_k) == (1.0, 0):

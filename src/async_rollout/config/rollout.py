@@ -33,15 +33,32 @@ class RolloutConfig(Block):
         unit="steps",
         ge=1,
     )
+    update: Literal["interrupt", "drain", "keep_kv"] = key(
+        "interrupt",
+        "what newer weights do to running samples: `interrupt` (they go on, their cache computed anew), "
+        "`drain` (they end under the old weights, and no slot is refilled before), `keep_kv` (they go on "
+        "with the old cache: cheap, but no policy's distribution)",
+    )
+    max_recompute_share: float = key(
+        0.5,
+        "largest share of a worker's time that reloading may take: after a reload of c seconds the next "
+        "is at least c·(1/share - 1) seconds away",
+        gt=0,
+        le=1,
+    )
     prefill_tokens: int = key(16384, "tokens of one prefill forward, padding included", unit="tokens", ge=16)
     threads: int = key(1, "compute threads a worker", ge=1)
+
+
+Order = Literal["deadline", "completed", "strict"]
 
 
 class StalenessConfig(Block):
     """In which order complete groups are handed to the trainer."""
 
-    order: Literal["deadline"] = key(
+    order: Order = key(
         "deadline",
         "`deadline`: the oldest complete groups, but waiting where otherwise something would have to "
-        "be dropped",
+        "be dropped; `completed`: the oldest complete groups at once, dropping what gets too old (biased "
+        "towards short answers); `strict`: in order of submission",
     )

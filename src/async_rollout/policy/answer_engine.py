@@ -13,7 +13,7 @@ import numpy as np
 from async_rollout.policy.char_codec import STOP
 from async_rollout.policy.interface import Recompute
 from async_rollout.policy.noise import stream_keys, uniforms
-from async_rollout.types import SampleId, SampleRequest, Trajectory
+from async_rollout.types import FinishReason, SampleId, SampleRequest, Trajectory
 
 Choose = Callable[[SampleRequest, float], tuple[np.ndarray, float]]
 """From a request and a uniform number to response ids (L,), stop included, and their log-probability."""
@@ -53,11 +53,11 @@ class AnswerEngine:
             raise ValueError(f"{len(requests)} samples submitted to {self.free_slots} free slots")
         self._samples += map(_Running, requests)
 
-    def cancel(self, groups: set[int]) -> list[SampleId]:
-        """Forget running samples of these groups; returns what was cancelled."""
-        cancelled = [s.request.id for s in self._samples if s.request.id.group in groups]
+    def cancel(self, groups: set[int]) -> list[Trajectory]:
+        """Forget running samples of these groups; returns what they had, those without a token left out."""
+        cancelled = [s for s in self._samples if s.request.id.group in groups]
         self._samples = [s for s in self._samples if s.request.id.group not in groups]
-        return cancelled
+        return [_trajectory(sample, "cancelled") for sample in cancelled if sample.versions]
 
     def step(self) -> list[Trajectory]:
         """One more character for every running sample; returns the finished."""
@@ -69,10 +69,12 @@ class AnswerEngine:
             done = len(sample.versions) == min(len(sample.response), sample.request.max_new_tokens)
             (finished if done else going).append(sample)
         self._samples = going
-        return [_trajectory(sample) for sample in finished]
+        return [
+            _trajectory(s, "stop" if s.response[len(s.versions) - 1] == STOP else "length") for s in finished
+        ]
 
-    def weights_changed(self, version: int) -> Recompute:
-        """The parameters now hold this version; there is no cache to recompute."""
+    def weights_changed(self, version: int, *, keep_cache: bool = False) -> Recompute:
+        """The parameters now hold this version; there is no cache to keep or to recompute."""
         self.version = version
         return Recompute(sum(s.response is not None for s in self._samples), 0, 0.0)
 
@@ -80,7 +82,7 @@ class AnswerEngine:
         return float(uniforms(stream_keys(self._seed, [sample_id]), np.zeros(1))[0])
 
 
-def _trajectory(sample: _Running) -> Trajectory:
+def _trajectory(sample: _Running, reason: FinishReason) -> Trajectory:
     n = len(sample.versions)
     response = sample.response[:n]
     logprobs = np.zeros(n, dtype=np.float32)
@@ -92,5 +94,5 @@ def _trajectory(sample: _Running) -> Trajectory:
         behavior_logprobs=logprobs,
         versions=np.array(sample.versions, dtype=np.int32),
         action_mask=np.ones(n, dtype=bool),
-        finish_reason="stop" if response[-1] == STOP else "length",
+        finish_reason=reason,
     )

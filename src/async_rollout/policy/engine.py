@@ -76,11 +76,12 @@ class DecodingEngine:
             self._check(request)
         self._waiting += requests
 
-    def cancel(self, groups: set[int]) -> list[SampleId]:
-        """Forget running samples of these groups; returns what was cancelled."""
-        cancelled = [sample for sample in self.running() if sample.group in groups]
-        rows = [row for row in self._state.rows if self._state.requests[row].id.group in groups]
-        self._state.release(np.array(rows, dtype=np.int64))
+    def cancel(self, groups: set[int]) -> list[Trajectory]:
+        """Forget running samples of these groups; returns what they had, those without a token left out."""
+        state = self._state
+        rows = [row for row in state.rows if state.requests[row].id.group in groups]
+        cancelled = [state.trajectory(row, "cancelled") for row in rows if state.count[row]]
+        state.release(np.array(rows, dtype=np.int64))
         self._waiting = [request for request in self._waiting if request.id.group not in groups]
         return cancelled
 
@@ -100,14 +101,17 @@ class DecodingEngine:
         return self._collect(rows, tokens)
 
     @torch.inference_mode()
-    def weights_changed(self, version: int) -> Recompute:
+    def weights_changed(self, version: int, *, keep_cache: bool = False) -> Recompute:
         """The parameters now hold this version: recompute the KV cache of the running prefixes.
 
         `tokens` counts running prefixes only, not the waiting prompts that are prefilled along.
+        With `keep_cache` the running samples go on with keys and values of the old weights.
         """
         started = time.perf_counter()
         self.version = version
         resumed = self._state.cached[self._state.rows]
+        if keep_cache:
+            return Recompute(len(resumed), 0, 0.0)
         if self._waiting:
             self._state.place(self._waiting)
             self._waiting, self._idle = [], 0.0

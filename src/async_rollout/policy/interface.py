@@ -70,14 +70,18 @@ class Engine(Protocol):
     def submit(self, requests: Iterable[SampleRequest]) -> None:
         """Give requests to free slots. Raises ValueError if there are too few slots."""
 
-    def cancel(self, groups: set[int]) -> list[SampleId]:
-        """Forget running samples of these groups; returns what was cancelled."""
+    def cancel(self, groups: set[int]) -> list[Trajectory]:
+        """Forget running samples of these groups; returns what they had, those without a token left out."""
 
     def step(self) -> list[Trajectory]:
         """Sample one token for every running sample (prefilling new ones); returns the finished."""
 
-    def weights_changed(self, version: int) -> Recompute:
-        """The parameters now hold this version: forget caches, recompute running prefixes."""
+    def weights_changed(self, version: int, *, keep_cache: bool = False) -> Recompute:
+        """The parameters now hold this version: forget caches, recompute running prefixes.
+
+        With `keep_cache` go on with what the old weights computed, as some systems do: tokens are
+        then sampled from no policy's distribution, though their log-probabilities are true to it.
+        """
 
     def running(self) -> list[SampleId]:
         """Samples that hold a slot, in no promised order."""

@@ -18,7 +18,7 @@ from async_rollout.runtime.collapse import collapsed
 from async_rollout.runtime.progress import Progress
 from async_rollout.runtime.recorder import Recorder
 from async_rollout.runtime.replay import Replay
-from async_rollout.runtime.staleness import Bounds, choose, may_submit, too_old
+from async_rollout.runtime.staleness import Aged, Bounds, choose, may_submit, too_old
 from async_rollout.runtime.supervisor import Supervisor, Worker
 from async_rollout.tasks.order import TaskOrder
 from async_rollout.types import Group, Sample, SampleId, SampleRequest, Trajectory, Verdict
@@ -88,10 +88,16 @@ class Controller:
     def _hear(self, worker: Worker, message: object) -> None:
         match message:
             case say.Finished():
+                self._started(message.started)
                 self._load[worker.role] -= len(message.samples)
                 for trajectory, text in message.samples:
                     self._finished(trajectory, text)
+            case say.Cancelled():
+                self._load[worker.role] -= message.samples
+                for trajectory, text in message.begun:
+                    self._cancelled(trajectory, text)
             case say.Reloaded():
+                self._started(message.started)
                 self._recorder.reloaded(message.resumed_samples, message.recomputed_tokens, message.seconds)
             case say.BatchRequest():
                 self._requested = message.version
@@ -138,6 +144,15 @@ class Controller:
         else:
             self._recorder.late(Sample(trajectory, text, UNJUDGED), task_id, self._clock.version)
 
+    def _started(self, groups: say.Started) -> None:
+        for number, version in groups:
+            self._replay.start(number, version)
+
+    def _cancelled(self, trajectory: Trajectory, text: str) -> None:
+        version, task_id = self._clock.version, self._task_of(trajectory.id.group)
+        self._recorder.generated(trajectory, version)
+        self._recorder.late(Sample(trajectory, text, UNJUDGED), task_id, version, "cancelled")
+
     def _judged(self, key: SampleId, verdict: Verdict) -> None:
         trajectory, text = self._judging.pop(key)
         sample = Sample(trajectory, text, verdict)
@@ -152,16 +167,18 @@ class Controller:
     def _reject(self, sample: Sample) -> None:
         """An answer that nobody could judge: the group cannot be normalised, so it goes whole."""
         number = sample.trajectory.id.group
-        samples = [*self._replay.reject(number), sample]
-        version = self._clock.version  # ours may lag: tokens can be newer than the last commit heard of
-        self._recorder.dropped(samples, number, self._task_of(number), version, "infrastructure")
+        self._drop([*self._replay.reject(number), sample], number, "infrastructure")
 
     def _hand_over(self) -> None:
         if self._requested is None:
             return
         self._drop_stale(self._requested)
         numbers = choose(
-            self._replay.complete(), self._replay.running_bounds(), self._requested, self._bounds
+            self._replay.complete(),
+            self._replay.under_way(),
+            self._requested,
+            self._bounds,
+            self._run.staleness.order,
         )
         if numbers is None:
             return
@@ -170,9 +187,26 @@ class Controller:
         self._supervisor.send(self._trainer, say.Batch(self._leased))
 
     def _drop_stale(self, version: int) -> None:
-        stale = [n for oldest, n in self._replay.complete() if too_old(oldest, version, self._bounds)]
+        """Let go of groups that can no longer be trained at this version, running ones too.
+
+        Only the order `completed` leaves any: the others wait for them.
+        """
+        stale = self._too_old(self._replay.complete(), version)
+        cancelled = self._too_old(self._replay.begun(), version)
         for group in self._replay.take(stale):
-            self._recorder.dropped(group.samples, group.number, group.task_id, version, "stale")
+            self._drop(group.samples, group.number, "stale")
+        for number in cancelled:
+            self._drop(self._replay.reject(number), number, "stale")
+        if cancelled:
+            for worker in self._rollout:
+                self._supervisor.send(worker, say.Cancel(frozenset(cancelled)))
+
+    def _too_old(self, groups: Sequence[Aged], version: int) -> list[int]:
+        return [number for oldest, number in groups if too_old(oldest, version, self._bounds)]
+
+    def _drop(self, samples: Sequence[Sample], number: int, reason: str) -> None:
+        # By the clock, as ours may lag: tokens can be newer than the last commit heard of.
+        self._recorder.dropped(samples, number, self._task_of(number), self._clock.version, reason)
 
     def _committed(self, message: say.Committed) -> None:
         self._version = message.version
@@ -186,6 +220,7 @@ class Controller:
             step_sec=message.step_sec,
         )
         self._leased = ()
+        self._drop_stale(self._version)
         self._progress.commit(row)
         self.collapsed = collapsed(self._recorder.commits, self._run.collapse)
 

@@ -41,10 +41,30 @@ class Work:
 
 
 @dataclass(frozen=True, slots=True)
+class Cancel:
+    """To a rollout worker: forget the samples of these groups."""
+
+    groups: frozenset[int]
+
+
+Started = tuple[tuple[int, int], ...]
+"""(group, policy version when its first sample got a slot), of groups not reported before."""
+
+
+@dataclass(frozen=True, slots=True)
 class Finished:
     """From a rollout worker: samples with their texts."""
 
     samples: tuple[tuple[Trajectory, str], ...]
+    started: Started = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Cancelled:
+    """From a rollout worker: this many samples will not come, and these are what some of them had."""
+
+    samples: int
+    begun: tuple[tuple[Trajectory, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +75,7 @@ class Reloaded:
     resumed_samples: int
     recomputed_tokens: int
     seconds: float
+    started: Started = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,11 +9,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from async_rollout.records.files import JsonlWriter
+from async_rollout.records.files import JsonlWriter, read_jsonl
 from async_rollout.records.rows import EvalRow, MetricsRow, ResultRow
+from async_rollout.runtime.checkpoint import RunState
 from async_rollout.types import Group, Sample, Trajectory, UpdateMetrics
 
 
@@ -37,9 +39,9 @@ class Totals:
 
 
 class Recorder:
-    """One run's files: results.jsonl, metrics.jsonl, evals.jsonl."""
+    """One run's files: results.jsonl, metrics.jsonl, evals.jsonl; they go on from `before`, if it is given."""
 
-    def __init__(self, out: Path, prompts: Mapping[str, str]):
+    def __init__(self, out: Path, prompts: Mapping[str, str], before: RunState | None = None):
         self._prompts = prompts  # task id → prompt text as the model saw it
         self._results = JsonlWriter(out / "results.jsonl")
         self._metrics = JsonlWriter(out / "metrics.jsonl")
@@ -48,11 +50,29 @@ class Recorder:
         self.commits: list[MetricsRow] = []
         self.evaluations: list[EvalRow] = []
         self._dropped: Counter = Counter()  # tokens by reason, since the last commit
-        self.started = time.monotonic()
+        self._seconds = 0.0  # on the run's clock when this attempt began
+        if before is not None:
+            self.totals, self._dropped = before.recorder
+            self._seconds = before.seconds
+            self.commits = [MetricsRow(**row) for row in read_jsonl(out / "metrics.jsonl")]
+        self.start()
 
     def start(self) -> None:
-        """All parts are ready: the run's clock starts."""
-        self.started = time.monotonic()
+        """All parts are ready: the run's clock starts, or goes on."""
+        self.ready = time.monotonic()
+        self.started = self.ready - self._seconds  # moved back by what earlier attempts did
+
+    def state(self, version: int, cpu_seconds: dict[str, float], work: Any) -> RunState:
+        """For a checkpoint after the commit of `version`: every row until now is on disk."""
+        writers = {"results.jsonl": self._results, "metrics.jsonl": self._metrics, "evals.jsonl": self._evals}
+        return RunState(
+            version=version,
+            seconds=time.monotonic() - self.started,
+            cpu_seconds=cpu_seconds,
+            offsets={name: writer.sync() for name, writer in writers.items()},
+            recorder=(self.totals, self._dropped),
+            work=work,
+        )
 
     def generated(self, trajectory: Trajectory, version: int) -> None:
         """A sample was finished while the clock showed `version`."""
@@ -66,10 +86,10 @@ class Recorder:
         totals.recomputed_tokens += tokens
         totals.recompute_sec += seconds
 
-    def late(self, sample: Sample, task_id: str, version: int) -> None:
-        """A sample whose group was gone before it came; it was never judged."""
-        self._count("late", sample.trajectory, version, "dropped")
-        self._results.write(self._row(sample, sample.trajectory.id.group, task_id, version, "late"))
+    def late(self, sample: Sample, task_id: str, version: int, reason: str = "late") -> None:
+        """A sample whose group was gone before it came, or was cancelled; it was never judged."""
+        self._count(reason, sample.trajectory, version, "dropped")
+        self._results.write(self._row(sample, sample.trajectory.id.group, task_id, version, reason))
 
     def dropped(self, samples: Sequence[Sample], group: int, task_id: str, version: int, reason: str) -> None:
         """These samples of a group that ends untrained are written with the reason."""

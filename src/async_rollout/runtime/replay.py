@@ -16,11 +16,12 @@ class _Running:
     admitted_at: int
     expected: dict[int, int]  # sample → attempt
     samples: dict[int, Sample] = field(default_factory=dict)
+    started_at: int | None = None  # None until it is known that a sample was started
 
     @property
     def oldest_bound(self) -> int:
-        """No token of the group is older than this: none was sampled before admission."""
-        return self.admitted_at
+        """No token of the group is older than this: its age, once it has started."""
+        return self.admitted_at if self.started_at is None else self.started_at
 
 
 class Replay:
@@ -33,6 +34,12 @@ class Replay:
     def open(self, number: int, task_id: str, samples: int, version: int) -> None:
         """A group was submitted at this policy version."""
         self._running[number] = _Running(task_id, version, dict.fromkeys(range(samples), 0))
+
+    def start(self, number: int, version: int) -> None:
+        """A running group's first sample was started under this version; others begin no earlier."""
+        group = self._running.get(number)
+        if group is not None and group.started_at is None:
+            group.started_at = version
 
     def expects(self, sample: SampleId) -> bool:
         """True if this very attempt is still wanted."""
@@ -57,9 +64,13 @@ class Replay:
         """(oldest version, number) of every waiting group."""
         return [(g.oldest_version, n) for n, g in self._waiting.items()]
 
-    def running_bounds(self) -> list[int]:
-        """For each running group, a lower bound of its oldest version."""
-        return [g.oldest_bound for g in self._running.values()]
+    def under_way(self) -> list[tuple[int, int]]:
+        """(lower bound of its oldest version, number) of every running group."""
+        return [(g.oldest_bound, n) for n, g in self._running.items()]
+
+    def begun(self) -> list[tuple[int, int]]:
+        """As `under_way`, but only of groups whose samples have started: they get older with every commit."""
+        return [(g.started_at, n) for n, g in self._running.items() if g.started_at is not None]
 
     def take(self, numbers: list[int]) -> list[Group]:
         """Remove waiting groups, to be trained or dropped."""

@@ -2,11 +2,15 @@
 
 Weights change only between two forwards, so the version on a token is that of the weights
 whose logits it was sampled from. At least `rollout.min_decode_steps` steps lie between two
-interruptions, except that no work starts under weights older than its admission.
+interruptions, except for the sake of work that was admitted since: none starts under weights
+older than its admission. Reloading never takes more than `rollout.max_recompute_share` of the
+time, even so. With `rollout.update: drain` nothing is interrupted: no slot is refilled until
+the running samples are done.
 """
 
 import time
 from collections import deque
+from itertools import islice, takewhile
 from pathlib import Path
 
 from async_rollout.channels import Channel
@@ -45,7 +49,9 @@ class RolloutWorker:
         self._engine = policy.engine(slots=config.slots, seed=config.seed, version=self._version)
         self._transfer = Transfer(policy.parameters())
         self._queue: deque[tuple[int, SampleRequest]] = deque()  # (admitted at, request)
+        self._started: list[tuple[int, int]] = []  # groups to report, and the version they began with
         self._steps = 0  # decode steps since the last reload
+        self._rested = 0.0  # when another reload keeps to its share of the time, on the monotonic clock
         self._busy_since: float | None = None
 
     @property
@@ -57,15 +63,21 @@ class RolloutWorker:
         """Queue the samples of a group."""
         self._queue.extend((work.admitted_at, request) for request in work.requests)
 
+    def cancel(self, groups: frozenset[int]) -> None:
+        """Forget these groups, queued or running, and say what was lost with them."""
+        held = len(self._queue) + len(self._engine.running())
+        begun = self._engine.cancel(groups)
+        self._queue = deque(item for item in self._queue if item[1].id.group not in groups)
+        if gone := held - len(self._queue) - len(self._engine.running()):
+            self._controller.send(say.Cancelled(gone, self._with_texts(begun)))
+
     def advance(self) -> None:
         """Reload if it is due, fill free slots, decode one step, report what finished."""
         if self._busy_since is None:
             self._busy_since = time.monotonic()
-        starting = min(self._engine.free_slots, len(self._queue))
-        if self._must_reload(starting):
+        if self._reload_is_due():
             self._reload()
-        if starting:
-            self._engine.submit([self._queue.popleft()[1] for _ in range(starting)])
+        self._start()
         self._report(self._engine.step())
         self._steps += 1
 
@@ -85,33 +97,62 @@ class RolloutWorker:
             )
         return say.Evaluated(message.version, tuple(sampled), tuple(greedy))
 
-    def _must_reload(self, starting: int) -> bool:
-        if self._store.clock.version == self._version:
+    def _outdated(self) -> bool:
+        return self._store.clock.version != self._version
+
+    def _reload_is_due(self) -> bool:
+        if not self._outdated():
             return False
-        if starting and self._queue[starting - 1][0] > self._version:  # admissions never go back
+        if self._engine.free_slots == self._engine.slots:  # nothing is interrupted
             return True
-        idle = self._engine.free_slots == self._engine.slots
-        return idle or self._steps >= self._config.rollout.min_decode_steps
+        if self._config.rollout.update == "drain" or time.monotonic() < self._rested:
+            return False
+        startable = min(self._engine.free_slots, len(self._queue))
+        if startable and self._queue[startable - 1][0] > self._version:  # admissions never go back
+            return True
+        return self._steps >= self._config.rollout.min_decode_steps
+
+    def _start(self) -> None:
+        """Fill free slots, but not with what was admitted under newer weights; none while draining."""
+        if self._config.rollout.update == "drain" and self._outdated():
+            return
+        first = islice(self._queue, self._engine.free_slots)
+        requests = [request for _, request in takewhile(lambda item: item[0] <= self._version, first)]
+        for request in requests:
+            self._queue.popleft()
+            if request.id.sample == 0:  # a group's samples start in order
+                self._started.append((request.id.group, self._version))
+        self._engine.submit(requests)
 
     def _reload(self) -> None:
         self.pause()
         begun = time.monotonic()
         self._version = self._store.read(self._index, self._transfer.layout, self._transfer.copy_out)
-        cost = self._engine.weights_changed(self._version)
+        keep = self._config.rollout.update == "keep_kv"
+        cost = self._engine.weights_changed(self._version, keep_cache=keep)
         self._steps = 0
         self._busy_since = time.monotonic()
         seconds = self._busy_since - begun
+        self._rested = self._busy_since + seconds * (1 / self._config.rollout.max_recompute_share - 1)
         self._events.add(
             "reload", begun, self._busy_since, version=self._version, resumed=cost.resumed_samples
         )
-        self._controller.send(say.Reloaded(self._version, cost.resumed_samples, cost.tokens, seconds))
+        self._controller.send(
+            say.Reloaded(self._version, cost.resumed_samples, cost.tokens, seconds, self._new_groups())
+        )
 
     def _report(self, finished: list[Trajectory]) -> None:
         if finished:
-            texts = [self._policy.codec.decode(t.response_ids.tolist()) for t in finished]
-            self._controller.send(say.Finished(tuple(zip(finished, texts, strict=True))))
+            self._controller.send(say.Finished(self._with_texts(finished), self._new_groups()))
         elif self._controller.unsent:
             self._controller.flush()
+
+    def _with_texts(self, trajectories: list[Trajectory]) -> tuple[tuple[Trajectory, str], ...]:
+        return tuple((t, self._policy.codec.decode(t.response_ids.tolist())) for t in trajectories)
+
+    def _new_groups(self) -> say.Started:
+        started, self._started = tuple(self._started), []
+        return started
 
 
 def main(
@@ -141,6 +182,8 @@ def main(
                     return
                 case say.Work():
                     worker.accept(message)
+                case say.Cancel():
+                    worker.cancel(message.groups)
                 case say.Evaluate():
                     controller.send(worker.evaluate(message))
         if worker.busy:
