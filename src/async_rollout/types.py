@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-FinishReason = Literal["stop", "length"]
+FinishReason = Literal["stop", "length", "cancelled"]
 
 
 class SampleId(NamedTuple):
@@ -56,6 +56,7 @@ class Verdict:
     verdict: str  # "pass", "fail", or a reason that the judge names
     extracted: str | None = None  # the answer as the judge read it
     infrastructure: bool = False
+    compared: str | None = None  # "inside": beside the program, which could have forged it
 
     @property
     def correct(self) -> bool:

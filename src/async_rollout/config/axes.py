@@ -21,9 +21,10 @@ DATASETS = {  # whether a name follows, as in jsonl:PATH
     "sort": False,
     "gsm8k": False,
     "math": False,
+    "coding": False,
     "jsonl": True,
 }
-_LATER_DATASETS = ("coding", "reasoning_gym", "calculator")
+_LATER_DATASETS = ("reasoning_gym", "calculator")
 _JSONL = "jsonl:PATH, one JSON object a line"
 
 
@@ -84,7 +85,7 @@ def _decoupled(value: Any) -> int:
     return int(value)
 
 
-Dataset = Annotated[str, BeforeValidator(_dataset), Field(pattern=r"^(sort|gsm8k|math|jsonl:.+)$")]
+Dataset = Annotated[str, BeforeValidator(_dataset), Field(pattern=r"^(sort|gsm8k|math|coding|jsonl:.+)$")]
 Mode = Annotated[Literal[MODES], BeforeValidator(_mode)]
 Algorithm = Annotated[Literal[ALGORITHMS], BeforeValidator(_algorithm)]
 Seed = Annotated[int, BeforeValidator(_seed), Field(ge=0)]

@@ -49,7 +49,7 @@ class SweepConfig(Blocks):
     experiment: Name = key(..., "name of the sweep: its results lie in results/EXPERIMENT")
     datasets: Annotated[list[Annotated[Dataset, AfterValidator(_exists)]], Distinct] = key(
         lambda: ["sort"],
-        "task sources: `sort` (procedural), `gsm8k` and `math` (hub), `jsonl:PATH`, seen from the repository",
+        "task sources: `sort` (procedural), `coding` (own), `gsm8k` and `math` (hub), `jsonl:PATH`, seen from the repository",
         env="DATASETS",
         min_length=1,
     )

@@ -21,6 +21,7 @@ class ResultRow:
     reward: float | None  # None if no try could judge it
     verdict: str
     extracted: str | None
+    compared: str | None  # "inside" if a test had to be decided beside the program, else None
     versions: list[list[int]]  # runs of [policy version, tokens], in order of sampling
     trained_at: int | None  # version of the trainer when the step that used it started
     staleness: int | None  # trained_at (or the version at which it was dropped) − oldest version

@@ -5,6 +5,7 @@ anything else, is a failure of ours, named by its task type, and never becomes a
 """
 
 import math
+import sys
 from collections.abc import Callable, Iterable
 
 from async_rollout.config.reward import RewardConfig
@@ -58,12 +59,22 @@ def _numeric(config: RewardConfig) -> Judge:
 def _math(config: RewardConfig) -> Judge:
     from async_rollout.rewards.math import MathJudge
 
-    judge = MathJudge(config.math_timeout_sec)
+    judge = MathJudge(config.math_seconds)
     return lambda task, text: judge(task.gold_answer, text)
+
+
+def _coding(config: RewardConfig) -> Judge:
+    from async_rollout.rewards.code import CodeJudge
+
+    judge = CodeJudge(config)
+    sandbox = judge.sandbox
+    print(f"[reward] programs run {sandbox.level}: {', '.join(sandbox.granted)}", file=sys.stderr, flush=True)
+    return judge
 
 
 _BUILDERS: dict[str, Callable[[RewardConfig], Judge]] = {
     "sort": _exact,
     "gsm8k": _numeric,
     "math": _math,
+    "coding": _coding,
 }

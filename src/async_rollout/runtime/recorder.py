@@ -159,6 +159,7 @@ class Recorder:
             reward=None if verdict.infrastructure else verdict.reward,
             verdict=verdict.verdict,
             extracted=verdict.extracted,
+            compared=verdict.compared,
             versions=_runs(trajectory.versions),
             trained_at=version if reason is None else None,
             staleness=version - trajectory.oldest_version,

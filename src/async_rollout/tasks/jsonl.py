@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from async_rollout.records.files import write_text
+from async_rollout.tasks.code_tests import split_test
 from async_rollout.tasks.number import parse_number
 from async_rollout.tasks.task import Task, TaskError, check_task_type
 
@@ -89,6 +90,12 @@ def _check_string(name: str, value: Any) -> None:
 
 def _check_gold(given: dict[str, str], tests: list[str]) -> None:
     kind = given["task_type"]
+    if kind == "coding":
+        if not tests:
+            raise TaskError("`reference_tests` is missing; task_type `coding` is judged by it")
+        for test in tests:
+            split_test(test)
+        return
     if tests:
         raise TaskError(f"`reference_tests` do not judge task_type `{kind}`; give `gold_answer` instead")
     if "gold_answer" not in given:

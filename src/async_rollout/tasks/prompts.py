@@ -6,6 +6,7 @@ _INSTRUCTIONS = {
     "sort": "",
     "gsm8k": "\nThink step by step. End with a line `#### <number>` that holds only the final answer.",
     "math": "\nThink step by step. Put the final answer in \\boxed{}.",
+    "coding": "\nAnswer with one Python code block.",
 }
 
 

@@ -6,8 +6,8 @@ carries what that judge compares with.
 
 from dataclasses import dataclass
 
-AVAILABLE = ("sort", "gsm8k", "math")
-KNOWN = (*AVAILABLE, "coding", "calculator", "reasoning_gym:NAME")
+AVAILABLE = ("sort", "gsm8k", "math", "coding")
+KNOWN = (*AVAILABLE, "calculator", "reasoning_gym:NAME")
 
 
 class TaskError(ValueError):
