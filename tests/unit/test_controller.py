@@ -19,8 +19,8 @@ FAILED = Verdict(math.nan, "infrastructure", infrastructure=True)
 class Stage:
     """A controller whose worker, trainer and judges are lists."""
 
-    def __init__(self, out):
-        self.run = run_config(k=4, train={"updates": 10})  # B = 2, G = 4
+    def __init__(self, out, order="deadline"):
+        self.run = run_config(k=4, train={"updates": 10}, staleness={"order": order})  # B = 2, G = 4
         self.clock = SimpleNamespace(version=0)
         self.sent, self.judging = [], []
         self.recorder = Recorder(out, {f"task-{n}": "?" for n in range(5)})
@@ -108,3 +108,38 @@ def test_a_group_that_is_rejected_counts_its_age_by_the_clock(stage):
     stage.clock.version = 3
     stage.controller._judged(stage.finish(0, 0, version=3), FAILED)
     assert set(stage.recorder.totals.ages["dropped"]) == {0}
+
+
+def test_a_running_group_that_has_become_too_old_is_cancelled(tmp_path):
+    """Its samples so far are dropped, its place is free, and what the worker gives back is counted."""
+    stage = Stage(tmp_path, "completed")
+    controller, totals = stage.controller, stage.recorder.totals
+    stage.controller._judged(stage.finish(0, 0), PASS)
+    controller._hear(stage.worker, say.Finished((), started=((0, 0), (1, 3))))
+    stage.clock.version = 5
+    controller._drop_stale(4)
+    assert not totals.groups, "K = 4"
+    controller._drop_stale(5)
+    assert totals.groups == {"stale": 1}
+    assert stage.sent[-1] == say.Cancel(frozenset({0}))
+    assert controller._load == {"rollout-0": 7}, "the worker holds its samples still"
+    part = trajectory(np.random.default_rng(0), SampleId(0, 1), versions=(0, 1))
+    controller._hear(stage.worker, say.Cancelled(3, ((part, "te"),)))
+    assert controller._load == {"rollout-0": 4}
+    assert totals.samples == {"generated": 2, "stale": 1, "cancelled": 1}
+    assert totals.tokens["generated"] == totals.tokens["stale"] + totals.tokens["cancelled"]
+    stage.recorder.close()
+
+
+def test_every_waiting_group_may_be_stale(tmp_path):
+    """All are dropped, and others are admitted in their place."""
+    stage = Stage(tmp_path, "completed")
+    for group in range(2):
+        stage.complete(group)
+    stage.clock.version = stage.controller._version = 7
+    stage.controller._hear(None, say.BatchRequest(7))
+    stage.controller._hand_over()
+    assert stage.recorder.totals.groups == {"stale": 2}
+    stage.controller._dispatch()
+    assert [m.admitted_at for m in stage.sent[-2:]] == [7, 7]
+    stage.recorder.close()
