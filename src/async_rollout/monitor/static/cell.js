@@ -24,7 +24,8 @@ export async function renderCell() {
   if (open !== card.id) {
     open = card.id;
     place.replaceChildren(back(), frame(card));
-    byId("main").focus();
+    byId("main").focus({ preventScroll: true });
+    scrollTo(0, 0);
   }
   renderHead(card);
   await update(card);
@@ -66,7 +67,7 @@ function frame(card) {
 
 function renderHead(card) {
   byId("cell-head").replaceChildren(h("h2", {}, card.id), h("span", { class: "state", "data-state": card.state }, card.state),
-    card.activity && card.activity !== card.state ? h("span", { class: "note" }, card.activity) : null);
+    h("span", { class: "note" }, card.activity === card.state ? "" : card.activity));
   const facts = { Updates: updates(card), "Pass rate": fixed(card.pass_rate), "Held-out": fixed(card.eval_pass_rate),
     Staleness: staleness(card), Oldest: whole(card.staleness_max), "Tokens/s": whole(card.tokens_per_sec), Attempts: String(card.attempts) };
   byId("cell-facts").replaceChildren(...Object.entries(facts).map(([name, text]) => h("div", {}, h("dt", {}, name), h("dd", {}, text))),

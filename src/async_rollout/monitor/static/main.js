@@ -12,8 +12,12 @@ import { go, onView, view } from "./url.js";
 
 const CURVES_MS = 1000; // between two drawings of the curves
 let curvesDue = null;
+let listScroll = 0; // where the list was left for a cell
 
 function render() {
+  const leaving = Boolean(view.cell) && byId("cell").hidden;
+  const returning = !view.cell && byId("overview").hidden;
+  if (leaving) listScroll = scrollY;
   byId("overview").hidden = Boolean(view.cell);
   byId("cell").hidden = !view.cell;
   byId("sweep").textContent = sweep.name + (sweep.unread ? ` (reading ${sweep.unread} more)` : "");
@@ -24,6 +28,7 @@ function render() {
   renderStates();
   renderFilters();
   renderList(shown());
+  if (returning) scrollTo(0, listScroll);
   return null;
 }
 
