@@ -131,3 +131,16 @@ def test_the_command_fails_with_what_it_found(
         main(["doctor", "x.yaml", "objective.band=closed_03_5"])
     assert ended.value.code == 1
     assert "fail  inert keys: nothing reads objective.band" in capsys.readouterr().out
+
+
+def test_a_model_that_cannot_be_loaded_is_a_finding(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("broken").mkdir()
+    Path("broken/config.json").write_text("{}")
+    Path("x.yaml").write_text("experiment: x\nmodel: {id: broken}\ndata: {train_size: 8}\n")
+    with pytest.raises(SystemExit) as ended:
+        main(["doctor", "x.yaml"])
+    assert ended.value.code == 1
+    assert "fail  model: broken on cpu: ValueError: " in capsys.readouterr().out

@@ -47,10 +47,18 @@ def _on_models(sweep: SweepConfig) -> Iterator[Finding]:
     from async_rollout.runners.cell import with_model
 
     for run in _largest(sweep):
-        provide_model(run)
-        probed = probe(with_model(run, model_directory(run)))
+        try:
+            provide_model(run)
+            probed = probe(with_model(run, model_directory(run)))
+        except Exception as error:  # whatever keeps a model from answering is what the doctor is asked for
+            yield Finding("fail", "model", f"{run.model.id} on {run.train.devices[0]}: {_first_line(error)}")
+            continue
         yield from model_checks(probed)
         yield memory_check(probed)
+
+
+def _first_line(error: Exception) -> str:
+    return f"{type(error).__name__}: {next(iter(str(error).splitlines()), '')}"
 
 
 def _largest(sweep: SweepConfig) -> list[RunConfig]:

@@ -3,6 +3,7 @@
 import psutil
 import torch
 
+from async_rollout.config.axes import OVERLAPPING
 from async_rollout.doctor.finding import Finding, judged
 from async_rollout.doctor.probe import Probe
 
@@ -36,10 +37,12 @@ def estimate(probe: Probe) -> dict[str, int]:
     decoding = run.slots * (longest * cached * size + 8 * vocabulary)
     needs = {"cpu": 2 * _PROCESS, run.train.devices[0]: 0} | dict.fromkeys(run.rollout.devices, 0)
     needs[run.train.devices[0]] += training
-    if run.mode != "areal":
+    if run.mode not in OVERLAPPING:
         needs[run.train.devices[0]] += decoding
         return {device: need for device, need in needs.items() if need}
-    needs["cpu"] += (1 + run.rollout.workers) * _PROCESS + 2 * values * size  # two buffers of weights
+    needs["cpu"] += 2 * values * size  # two buffers of weights
+    if run.mode == "areal":
+        needs["cpu"] += (1 + run.rollout.workers) * _PROCESS
     for worker in range(run.rollout.workers):
         needs[run.rollout.devices[worker % len(run.rollout.devices)]] += values * size + decoding
     return needs

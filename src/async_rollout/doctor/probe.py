@@ -14,7 +14,7 @@ from async_rollout.tasks.prompts import prompt_text
 from async_rollout.tasks.sources import load_source
 from async_rollout.types import SampleId, SampleRequest, Trajectory
 
-PROMPTS, SLOTS = 32, 8  # so that slots are refilled and prompts of several lengths share a forward
+PROMPTS, SLOTS = 64, 16  # so that slots are refilled and prompts of several lengths share a forward
 
 
 @dataclass(frozen=True, slots=True)

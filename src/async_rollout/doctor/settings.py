@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from async_rollout.config.axes import OVERLAPPING
 from async_rollout.config.cells import cells, config_hash, inert_warnings, resolve
 from async_rollout.config.inert import inert_keys
 from async_rollout.config.run import RunConfig
@@ -31,7 +32,7 @@ def _crowded(run: RunConfig) -> str:
 
     Then the slots alone make up the staleness: samples wait for admission in place of being decoded.
     """
-    if run.mode != "areal" or run.k in (0, "inf"):
+    if run.mode not in OVERLAPPING or run.k in (0, "inf"):
         return ""
     slots = run.slots * run.rollout.workers
     room = run.k * run.batch.groups * run.batch.group_size / 2
