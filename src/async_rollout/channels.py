@@ -93,6 +93,11 @@ class Channel:
             poll([self], None, read=False)
             self.flush()
 
+    def hang_up(self) -> None:
+        """The other end finds this one gone; it stays open here for what is still to be read."""
+        with suppress(OSError):  # the other end is gone already
+            self._socket.shutdown(socket.SHUT_RDWR)
+
     def close(self) -> None:
         """Close this end."""
         self._socket.close()

@@ -33,7 +33,7 @@ def test_a_file_holds_only_what_differs_from_the_defaults(path: Path) -> None:
 def test_the_demo_has_the_cells_it_promises() -> None:
     names = [cell.id for cell in cells(load_sweep(ROOT / "config/demo.yaml"))]
     assert len(names) == 16
-    assert len(cells(load_sweep(ROOT / "config/default.yaml"))) == 42
+    assert len(cells(load_sweep(ROOT / "config/default.yaml"))) == 78
     assert {"sync-grpo-k0-dec1-s0", "areal-grpo-k4-dec0-s1", "areal-grpo-behavior-k4-dec1-s1"} <= set(names)
 
 

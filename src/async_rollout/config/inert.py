@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
+from async_rollout.config.axes import OVERLAPPING
 from async_rollout.config.cells import cells, resolve
 from async_rollout.config.keys import known_keys
 from async_rollout.config.objective import READERS
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from async_rollout.config.sweep import SweepConfig
 
 _DEFAULTS = {name: field.get_default(call_default_factory=True) for name, field in known_keys(Blocks).items()}
-_OVERLAPPING = (
+_OVERLAP = (
     "workers",
     "devices",
     "prefetch_groups",
@@ -53,11 +54,13 @@ def unread(run: RunConfig) -> Iterator[str]:
         yield "kl.reference"
     if run.collapse.windows == 0:
         yield from ("collapse.window", "collapse.share")
-    if run.mode != "areal":
-        yield from (f"rollout.{name}" for name in _OVERLAPPING)
+    if run.mode not in OVERLAPPING:
+        yield from (f"rollout.{name}" for name in _OVERLAP)
         yield "staleness.order"
     elif run.rollout.update == "drain":
         yield from ("rollout.min_decode_steps", "rollout.max_recompute_share")
+    if run.mode == "async":
+        yield "rollout.threads"  # the process has train.threads
     if run.model.backend != "causal_lm" or run.model.id != "embedded":
         yield from (name for name in _DEFAULTS if name.startswith("warm_start."))
     if (run.sampling.top_p, run.sampling.top_k) == (1.0, 0):

@@ -10,6 +10,7 @@ import signal
 import sys
 import time
 import traceback
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,12 @@ def live(seat: Seat, arguments: dict[str, Any]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _log_to(seat.out)
     limit_threads(seat.threads)
+    if code := serve(seat, arguments, started):
+        raise SystemExit(code)
+
+
+def serve(seat: Seat, arguments: dict[str, Any], started: float) -> int:
+    """Do the worker's real work; returns its exit code, having said why if it failed."""
     try:
         events = Events(seat.out / "trace" / f"{seat.role}.jsonl", seat.role)
         module, function = seat.target.split(":")
@@ -48,12 +55,14 @@ def live(seat: Seat, arguments: dict[str, Any]) -> None:
         events.close()
         seat.controller.drain()
     except ChannelClosed:
-        raise SystemExit(PEER_GONE) from None  # the parent, or a worker whose death the parent sees
+        return PEER_GONE  # the parent, or a worker whose death the parent sees
     except Exception as error:
         traceback.print_exc()
-        seat.controller.send(say.Failed(traceback.format_exc(), reason_of(error)))
-        seat.controller.drain()
-        raise SystemExit(1) from None
+        with suppress(ChannelClosed):
+            seat.controller.send(say.Failed(traceback.format_exc(), reason_of(error)))
+            seat.controller.drain()
+        return 1
+    return 0
 
 
 def limit_threads(threads: int) -> None:

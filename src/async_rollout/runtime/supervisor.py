@@ -5,6 +5,7 @@ when it dies, whatever killed it. `stop` returns only when every process is gone
 """
 
 import multiprocessing
+import os
 import signal
 import sys
 import time
@@ -67,6 +68,10 @@ class Supervisor:
         worker = Worker(role, process, ours)
         self.workers.append(worker)
         return worker
+
+    def pids(self) -> dict[str, int]:
+        """Process by role, this one included."""
+        return {w.role: w.process.pid for w in self.workers} | {"controller-0": os.getpid()}
 
     def wait_ready(self) -> None:
         """Return when every process has built its parts; the run's clock starts then."""

@@ -1,0 +1,77 @@
+"""Whole cells of mode async: threads of one process, bounded like areal's processes, and gone at the end."""
+
+import os
+import threading
+
+import pytest
+
+from async_rollout.records.cells import read_summary
+from async_rollout.runtime.supervisor import WorkerDied
+from tiny_cells import cell_config, run_tiny
+
+
+def async_config(**blocks):
+    return cell_config(**{"mode": "async", "k": 2, "rollout": {"slots": 8, "min_decode_steps": 2}} | blocks)
+
+
+def descriptors() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+@pytest.fixture(scope="module")
+def cell(tmp_path_factory):
+    return run_tiny(async_config(train={"updates": 30}), tmp_path_factory.mktemp("async"))
+
+
+def test_it_reaches_its_end_within_the_bound_and_learns(cell):
+    summary = read_summary(cell.out / "summary.json")
+    assert summary.policy_version == summary.updates == 30
+    assert 0 < summary.staleness_max <= 2
+    assert summary.groups == {"submitted": 120, "trained": 120}
+    assert summary.samples.abandoned == 0
+    assert summary.pass_rate_last > summary.pass_rate_first + 0.3
+    assert [point.version for point in summary.eval_pass_rate] == [0, 10, 20, 30]
+
+
+def test_one_process_plays_every_part(cell):
+    summary = cell.summary
+    assert summary["cpu_seconds"].keys() == {"async"}
+    assert summary["busy_fraction"].keys() == {"rollout", "trainer", "parameter_service"}
+    pids = {row.split(",")[2] for row in (cell.out / "resources.csv").read_text().splitlines()[1:]}
+    assert pids == {str(os.getpid())}
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "async_rollout.learner.learner.Learner.step",
+        "async_rollout.policy.answer_engine.AnswerEngine.step",
+        "async_rollout.runtime.parameter_service.ParameterService.answer",
+        "async_rollout.policy.tabular.TabularPolicy.__init__",
+    ],
+)
+def test_when_a_thread_fails_all_end_and_the_run_says_why(target, tmp_path, monkeypatch):
+    def fail(*_, **__):
+        raise FloatingPointError("it is nan")
+
+    before, open_before = threading.enumerate(), descriptors()
+    monkeypatch.setattr(target, fail)
+    with pytest.raises(WorkerDied, match="it is nan"):
+        run_tiny(async_config(), tmp_path)
+    assert threading.enumerate() == before
+    assert descriptors() <= open_before
+    assert not (tmp_path / "cell" / "summary.json").exists()
+    assert "it is nan" in (tmp_path / "cell" / "stderr.log").read_text()
+
+
+def test_an_exit_in_the_main_thread_ends_the_others(tmp_path, monkeypatch):
+    """As a signal would: they are in the middle of their work."""
+    before = threading.enumerate()
+
+    def leave(*_, **__):
+        raise SystemExit(143)
+
+    monkeypatch.setattr("async_rollout.runtime.controller.Controller._committed", leave)
+    with pytest.raises(SystemExit):
+        run_tiny(async_config(), tmp_path)
+    assert threading.enumerate() == before
