@@ -13,9 +13,9 @@ from async_rollout.config.errors import bad_value, closest
 from async_rollout.config.recipes import RECIPES
 
 SLUG = r"^[a-z0-9][a-z0-9_-]*$"
-MODES = ("sync", "areal", "lagged")
+MODES = ("sync", "async", "areal", "lagged")
+OVERLAPPING = ("async", "areal")  # generation and training at the same time
 ALGORITHMS = tuple(RECIPES)
-_LATER_MODES = ("async",)
 _LATER_ALGORITHMS = ("sao",)
 DATASETS = {  # whether a name follows, as in jsonl:PATH
     "sort": False,
@@ -37,7 +37,7 @@ def _known(value: Any, known: tuple[str, ...], later: tuple[str, ...]) -> Any:
 
 
 def _mode(value: Any) -> Any:
-    return _known(value, MODES, _LATER_MODES)
+    return _known(value, MODES, ())
 
 
 def _algorithm(value: Any) -> Any:

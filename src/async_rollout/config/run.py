@@ -4,7 +4,16 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from async_rollout.config.axes import SLUG, Algorithm, Dataset, Decoupled, Mode, Seed, StalenessBound
+from async_rollout.config.axes import (
+    OVERLAPPING,
+    SLUG,
+    Algorithm,
+    Dataset,
+    Decoupled,
+    Mode,
+    Seed,
+    StalenessBound,
+)
 from async_rollout.config.batch import BatchConfig
 from async_rollout.config.block import Block, key
 from async_rollout.config.collapse import CollapseConfig
@@ -88,4 +97,4 @@ class RunConfig(Blocks):
         samples = self.batch.groups * self.batch.group_size
         if self.rollout.slots is not None:
             return self.rollout.slots
-        return max(self.batch.group_size, samples // 4) if self.mode == "areal" else samples
+        return max(self.batch.group_size, samples // 4) if self.mode in OVERLAPPING else samples

@@ -57,6 +57,7 @@ class SweepConfig(Blocks):
         lambda: ["sync", "areal"],
         "how a run is scheduled: `sync` (generate, then train), `areal` (processes that do both at once), "
         "`lagged` (sync, but each batch is trained exactly K versions late: repeatable bit for bit)",
+        "`async` (the same in threads of one process), "
         env="ASYNC_MODES, RUN_SYNC",
         why="one list holds both: `sync` is a mode like the others",
         min_length=1,

@@ -23,7 +23,9 @@ from async_rollout.runtime.recorder import Recorder
 from async_rollout.tasks.prompts import prompt_text
 from async_rollout.tasks.splits import read_splits
 
-RUNNERS = {mode: f"async_rollout.runners.{mode}" for mode in MODES}
+RUNNERS = {mode: f"async_rollout.runners.{mode}" for mode in MODES} | {
+    "async": "async_rollout.runners.threaded"  # the mode's name is a word of Python
+}
 
 
 def run_cell(config: RunConfig, *, out: Path, data: Path, model: Path | None = None) -> None:
