@@ -34,11 +34,17 @@ class Killable:
     """Calls `function` elsewhere; its argument and its value travel by pickle.
 
     What the function raises is raised here as RuntimeError with its text. `memory_mb` is what
-    a process may use beyond what it was forked with.
+    a process may use beyond what it was forked with; `prepare` is called in it first.
     """
 
-    def __init__(self, function: Callable[[Any], Any], memory_mb: int = 512):
+    def __init__(
+        self,
+        function: Callable[[Any], Any],
+        memory_mb: int = 512,
+        prepare: Callable[[], None] | None = None,
+    ):
         self._function = function
+        self._prepare = prepare
         self._memory = memory_mb * _MB
         self._pid = 0
         self._channel: Channel | None = None
@@ -85,6 +91,8 @@ class Killable:
         with open("/proc/self/statm", encoding="ascii") as file:
             size = int(file.read().split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_AS, (size + self._memory,) * 2)
+        if self._prepare is not None:
+            self._prepare()
         while True:
             for argument in channel.wait():
                 try:

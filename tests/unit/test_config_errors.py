@@ -53,7 +53,7 @@ def message(content: dict) -> str:
             "'calculator': not available in this version",
             "jsonl:PATH",
         ),
-        ({"datasets": ["reasoning_gym:chain_sum"]}, "datasets.0", "not available", "jsonl:PATH"),
+        ({"datasets": ["reasoning_gym"]}, "datasets.0", "no such dataset", "reasoning_gym:NAME"),
         ({"datasets": ["srt"]}, "datasets.0", "'srt': no such dataset", "one of sort, gsm8k"),
         ({"datasets": ["jsonl:no/such.jsonl"]}, "datasets.0", "no such file", "the path of a JSONL file"),
         ({"objective": {"name": "ppo"}}, "objective.name", "'ppo'", "'live', 'behavior', 'decoupled', 'dis'"),

@@ -22,9 +22,10 @@ DATASETS = {  # whether a name follows, as in jsonl:PATH
     "gsm8k": False,
     "math": False,
     "coding": False,
+    "reasoning_gym": True,
     "jsonl": True,
 }
-_LATER_DATASETS = ("reasoning_gym", "calculator")
+_LATER_DATASETS = ("calculator",)
 _JSONL = "jsonl:PATH, one JSON object a line"
 
 
@@ -51,7 +52,7 @@ def _dataset(value: Any) -> Any:
     if name in _LATER_DATASETS:
         raise bad_value("not available in this version", f"bring it as {_JSONL}; or use sort")
     plain = ", ".join(name for name, named in DATASETS.items() if not named)
-    raise bad_value("no such dataset", f"one of {plain}, {_JSONL}")
+    raise bad_value("no such dataset", f"one of {plain}, reasoning_gym:NAME, {_JSONL}")
 
 
 def dataset_slug(dataset: str) -> str:
@@ -85,7 +86,9 @@ def _decoupled(value: Any) -> int:
     return int(value)
 
 
-Dataset = Annotated[str, BeforeValidator(_dataset), Field(pattern=r"^(sort|gsm8k|math|coding|jsonl:.+)$")]
+Dataset = Annotated[
+    str, BeforeValidator(_dataset), Field(pattern=r"^(sort|gsm8k|math|coding|reasoning_gym:\w+|jsonl:.+)$")
+]
 Mode = Annotated[Literal[MODES], BeforeValidator(_mode)]
 Algorithm = Annotated[Literal[ALGORITHMS], BeforeValidator(_algorithm)]
 Seed = Annotated[int, BeforeValidator(_seed), Field(ge=0)]

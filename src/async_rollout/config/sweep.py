@@ -49,15 +49,16 @@ class SweepConfig(Blocks):
     experiment: Name = key(..., "name of the sweep: its results lie in results/EXPERIMENT")
     datasets: Annotated[list[Annotated[Dataset, AfterValidator(_exists)]], Distinct] = key(
         lambda: ["sort"],
-        "task sources: `sort` (procedural), `coding` (own), `gsm8k` and `math` (hub), `jsonl:PATH`, seen from the repository",
+        "task sources: `sort` and `reasoning_gym:NAME` (procedural), `coding` (own), `gsm8k`, `math` (hub), "
+        "`jsonl:PATH`, seen from the repository",
         env="DATASETS",
         min_length=1,
     )
     modes: Annotated[list[Mode], Distinct] = key(
         lambda: ["sync", "areal"],
         "how a run is scheduled: `sync` (generate, then train), `areal` (processes that do both at once), "
-        "`lagged` (sync, but each batch is trained exactly K versions late: repeatable bit for bit)",
         "`async` (the same in threads of one process), "
+        "`lagged` (sync, but each batch is trained exactly K versions late: repeatable bit for bit)",
         env="ASYNC_MODES, RUN_SYNC",
         why="one list holds both: `sync` is a mode like the others",
         min_length=1,

@@ -22,7 +22,10 @@ class RewardError(RuntimeError):
 
 def build_judge(config: RewardConfig, task_types: Iterable[str]) -> Judge:
     """The judge of tasks of these types; what it needs is started now. Raises RewardError if it cannot be."""
-    judges = {family(name): _BUILDERS[family(name)](config) for name in sorted(set(task_types))}
+    names = sorted(set(task_types))
+    judges = {name: _BUILDERS[name](config) for name in sorted(set(map(family, names)) - {"reasoning_gym"})}
+    if reasoning := [name for name in names if family(name) == "reasoning_gym"]:
+        judges["reasoning_gym"] = _reasoning(config, reasoning)
     return lambda task, text: attempt(judges[family(task.task_type)], task, text)
 
 
@@ -70,6 +73,12 @@ def _coding(config: RewardConfig) -> Judge:
     sandbox = judge.sandbox
     print(f"[reward] programs run {sandbox.level}: {', '.join(sandbox.granted)}", file=sys.stderr, flush=True)
     return judge
+
+
+def _reasoning(config: RewardConfig, task_types: list[str]) -> Judge:
+    from async_rollout.rewards.reasoning import ReasoningJudge
+
+    return ReasoningJudge(task_types, config.math_seconds, strict=config.strict)
 
 
 _BUILDERS: dict[str, Callable[[RewardConfig], Judge]] = {

@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 from async_rollout.records.files import write_text
 from async_rollout.tasks.code_tests import split_test
 from async_rollout.tasks.number import parse_number
-from async_rollout.tasks.task import Task, TaskError, check_task_type
+from async_rollout.tasks.task import Task, TaskError, check_task_type, family
 
 _BOM = b"\xef\xbb\xbf"
 _REQUIRED = ("task_id", "prompt", "task_type")
@@ -100,8 +100,21 @@ def _check_gold(given: dict[str, str], tests: list[str]) -> None:
         raise TaskError(f"`reference_tests` do not judge task_type `{kind}`; give `gold_answer` instead")
     if "gold_answer" not in given:
         raise TaskError(f"`gold_answer` is missing; task_type `{kind}` is judged by it")
+    if family(kind) == "reasoning_gym" and set(_members(given["gold_answer"])) != {"answer", "metadata"}:
+        raise TaskError(
+            "`gold_answer` must be the JSON of the entry's answer and metadata; `prepare` writes it"
+        )
     if kind == "gsm8k" and parse_number(given["gold_answer"]) is None:
         raise TaskError(f'`gold_answer` {given["gold_answer"][:80]!r} is not a number; give one, like "1250"')
+
+
+def _members(text: str) -> dict[str, Any]:
+    """The members of a JSON object; none if the text is no such thing."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
 
 
 def _parse(line: bytes) -> dict[str, Any]:
