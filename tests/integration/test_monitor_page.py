@@ -23,7 +23,10 @@ from monitored import expect as announce
 from summaries import a_cell
 
 CHROMIUM = shutil.which("chromium")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium: apt-get install chromium")
+pytestmark = [
+    pytest.mark.skipif(CHROMIUM is None, reason="no chromium: apt-get install chromium"),
+    pytest.mark.filterwarnings("ignore:Session-scoped fixtures defined as instance"),  # pytest-playwright's
+]
 ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
 HOSTILE = "<script>window.hacked = 1</script><img src=x onerror='window.hacked = 2'>"
@@ -246,8 +249,7 @@ def test_a_restarted_server_is_found_again(page, serve, results):
     assert page.evaluate("window.sameDocument")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 360])
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (360, "dark")])
 def test_every_width_and_both_schemes(clean, serve, results, scheme, width):
     clean.set_viewport_size({"width": width, "height": 800})
     clean.emulate_media(color_scheme=scheme)
