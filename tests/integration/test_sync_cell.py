@@ -58,15 +58,15 @@ def test_it_learns(cells):
     assert summary["pass_rate_last"] > summary["pass_rate_first"] + 0.3
 
 
-def test_a_second_run_in_the_same_place_keeps_the_rows_of_the_first(cells):
-    """It counts as another attempt, and its own rows start anew."""
+def test_another_run_in_the_same_place_keeps_the_rows_of_the_first(cells):
+    """It is no attempt at the first one, and its own rows start anew."""
     cell = cells[1]
     before = (cell.out / "results.jsonl").read_bytes()
     again = run_tiny(sync_config(train={"updates": 2}), cell.out.parent)
-    assert (cell.out / "results.jsonl.attempt1").read_bytes() == before
-    assert again.summary["attempts"] == 2
+    assert (cell.out / "earlier1" / "results.jsonl").read_bytes() == before
+    assert again.summary["attempts"] == 1
     assert len(again.rows("metrics.jsonl")) == 2
-    assert not list(cell.out.glob("*.attempt2"))
+    assert not list(cell.out.glob("*.attempt*"))
 
 
 def test_a_failed_run_leaves_no_summary_and_says_why(tmp_path, monkeypatch):
@@ -88,4 +88,4 @@ def test_a_failed_run_leaves_no_summary_and_says_why(tmp_path, monkeypatch):
     assert len((out / "metrics.jsonl").read_text().splitlines()) == 2
     assert "loss is nan" in (out / "stderr.log").read_text()
     monkeypatch.setattr(Learner, "step", step)
-    assert run_tiny(sync_config(train={"updates": 2}), tmp_path).summary["attempts"] == 2
+    assert run_tiny(sync_config(), tmp_path).summary["attempts"] == 2

@@ -16,12 +16,12 @@ def write_rows(out, text):
 
 def test_attempts_at_one_run_are_counted_and_kept(tmp_path):
     config = run_config()
-    assert begin_attempt(tmp_path, config) == 1
+    assert begin_attempt(tmp_path, config).number == 1
     for attempt in (1, 2):
         StateLog(tmp_path, attempt).enter("running")
         write_rows(tmp_path, f"{attempt}")
         (tmp_path / "summary.json").write_text("{}")
-        assert begin_attempt(tmp_path, config) == attempt + 1
+        assert begin_attempt(tmp_path, config).number == attempt + 1
         assert not (tmp_path / "summary.json").exists()
     assert (tmp_path / "results.jsonl.attempt1").read_text() == "1"
     assert (tmp_path / "metrics.jsonl.attempt2").read_text() == "2"
@@ -33,7 +33,7 @@ def test_a_finished_run_that_is_forced_again_is_a_first_attempt(tmp_path, state)
     begin_attempt(tmp_path, config)
     StateLog(tmp_path, 1).enter(state)
     write_rows(tmp_path, "old")
-    assert begin_attempt(tmp_path, config) == 1
+    assert begin_attempt(tmp_path, config).number == 1
     assert (tmp_path / "earlier1" / "metrics.jsonl").read_text() == "old"
     assert not (tmp_path / "metrics.jsonl").exists()
 
@@ -44,7 +44,7 @@ def test_another_configuration_starts_anew_and_keeps_the_prepared_tasks(tmp_path
     for _ in range(2):
         write_rows(tmp_path, "old")
         begin_attempt(tmp_path, run_config(seed=0))
-    assert begin_attempt(tmp_path, run_config(seed=1)) == 1
+    assert begin_attempt(tmp_path, run_config(seed=1)).number == 1
     assert (tmp_path / "earlier1" / "metrics.jsonl.attempt2").read_text() == "old"
     assert (tmp_path / "data").is_dir()
     assert not list(tmp_path.glob("*.attempt*"))
@@ -54,7 +54,7 @@ def test_a_damaged_config_is_no_run_to_go_on_with(tmp_path):
     begin_attempt(tmp_path, run_config())
     (tmp_path / "config.json").write_text("{")
     write_rows(tmp_path, "old")
-    assert begin_attempt(tmp_path, run_config()) == 1
+    assert begin_attempt(tmp_path, run_config()).number == 1
 
 
 def test_room_that_was_half_made_is_finished(tmp_path, monkeypatch):
@@ -73,5 +73,5 @@ def test_room_that_was_half_made_is_finished(tmp_path, monkeypatch):
         patch.setattr(type(tmp_path), "rename", killed)
         with pytest.raises(KeyboardInterrupt):
             begin_attempt(tmp_path, run_config())
-    assert begin_attempt(tmp_path, run_config()) == 2
+    assert begin_attempt(tmp_path, run_config()).number == 2
     assert {p.name for p in tmp_path.glob("*.attempt*")} == {f"{name}.attempt1" for name in ROWS}

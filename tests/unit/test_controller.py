@@ -8,7 +8,9 @@ import pytest
 
 from async_rollout.runtime import messages as say
 from async_rollout.runtime.controller import Controller, Prompt
+from async_rollout.runtime.keeper import Keeper
 from async_rollout.runtime.recorder import Recorder
+from async_rollout.runtime.stopping import Stopping
 from async_rollout.types import SampleId, Verdict
 from learning import run_config, trajectory
 
@@ -19,7 +21,7 @@ FAILED = Verdict(math.nan, "infrastructure", infrastructure=True)
 class Stage:
     """A controller whose worker, trainer and judges are lists."""
 
-    def __init__(self, out, order="deadline"):
+    def __init__(self, out, order="deadline", keeper=None):
         self.run = run_config(k=4, train={"updates": 10}, staleness={"order": order})  # B = 2, G = 4
         self.clock = SimpleNamespace(version=0)
         self.sent, self.judging = [], []
@@ -35,6 +37,8 @@ class Stage:
             SimpleNamespace(submit=lambda key, task_id, text: self.judging.append(key)),
             self.recorder,
             SimpleNamespace(commit=lambda row: None),
+            SimpleNamespace(cpu_seconds=dict),
+            keeper or Keeper(out, self.run.checkpoint, Stopping(1.0)),
         )
         self.worker = rollout
         self.controller._dispatch()

@@ -16,6 +16,7 @@ from async_rollout.config.axes import (
 )
 from async_rollout.config.batch import BatchConfig
 from async_rollout.config.block import Block, key
+from async_rollout.config.checkpoint import CheckpointConfig
 from async_rollout.config.collapse import CollapseConfig
 from async_rollout.config.data import DataConfig
 from async_rollout.config.errors import Problem, bad_combination
@@ -48,6 +49,7 @@ class Blocks(Block):
     collapse: CollapseConfig = key(CollapseConfig, "early stop")
     reward: RewardConfig = key(RewardConfig, "the judges")
     evaluation: EvaluationConfig = key(EvaluationConfig, "held-out pass rates")
+    checkpoint: CheckpointConfig = key(CheckpointConfig, "against crashes")
     supervision: SupervisionConfig = key(SupervisionConfig, "time limits")
 
     @model_validator(mode="after")

@@ -4,7 +4,7 @@ from async_rollout.config.block import Block, key
 
 
 class SupervisionConfig(Block):
-    """Time limits of start-up, shutdown and judging."""
+    """Time limits of start-up and shutdown, and how often a worker may die."""
 
     setup_timeout_sec: float = key(
         900,
@@ -26,3 +26,4 @@ class SupervisionConfig(Block):
         5, "between two progress lines", unit="s", env="AREAL_HEARTBEAT_SEC", theirs="5", gt=0
     )
     shutdown_sec: float = key(5, "a worker gets to end by itself", unit="s", gt=0)
+    restarts: int = key(3, "rollout workers that may be replaced in a run when killed; then it stops", ge=0)

@@ -6,11 +6,21 @@ torn last line, which `read_jsonl` leaves out.
 
 import json
 import os
+import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
+
+
+def sync_directory(path: Path) -> None:
+    """Make what was renamed or created in a directory survive a crash of the machine."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def write_text(path: Path, text: str) -> None:
@@ -35,10 +45,14 @@ def write_json(path: Path, value: Any, *, indent: int | None = 1) -> None:
 
 
 class JsonlWriter:
-    """Appends dataclass rows; every `write` reaches the file before it returns."""
+    """Appends dataclass rows; every `write` reaches the file before it returns.
+
+    A torn last line, left by a writer that was killed, is cut off first, so that no row fuses with it.
+    """
 
     def __init__(self, path: Path):
         path.parent.mkdir(parents=True, exist_ok=True)
+        _cut_torn_line(path)
         self._file = path.open("a", encoding="utf-8")
 
     def write(self, *rows: Any) -> None:
@@ -51,11 +65,32 @@ class JsonlWriter:
         """Bytes in the file: what a checkpoint records."""
         return self._file.tell()
 
-    def close(self) -> None:
-        """Flush to disk and close."""
+    def sync(self) -> int:
+        """Flush to disk; returns the offset."""
         self._file.flush()
         os.fsync(self._file.fileno())
-        self._file.close()
+        return self.offset()
+
+    def close(self) -> None:
+        """Flush to disk and close, whether or not the disk has room."""
+        try:
+            self.sync()
+        finally:
+            self._file.close()
+
+
+def _cut_torn_line(path: Path) -> None:
+    if not path.exists() or not path.stat().st_size:
+        return
+    with path.open("rb+") as file:
+        file.seek(-1, os.SEEK_END)
+        if file.read(1) == b"\n":
+            return
+        file.seek(0)
+        content = file.read()
+        whole = content.rfind(b"\n") + 1
+        print(f"{path}: the last line is torn, {len(content) - whole} bytes cut off", file=sys.stderr)
+        file.truncate(whole)
 
 
 def read_jsonl(path: Path) -> Iterator[dict]:

@@ -4,7 +4,6 @@ Generation never waits for training but for the staleness bound; training never 
 generation but for a full batch.
 """
 
-import os
 import shutil
 import time
 from contextlib import ExitStack
@@ -18,6 +17,7 @@ from async_rollout.runners.evaluation import record_evaluation
 from async_rollout.runners.outcome import Outcome
 from async_rollout.runtime import messages as say
 from async_rollout.runtime.controller import Controller, Prompt, wait_for
+from async_rollout.runtime.keeper import Keeper
 from async_rollout.runtime.progress import Progress
 from async_rollout.runtime.recorder import Recorder
 from async_rollout.runtime.resources import ResourceLog
@@ -30,32 +30,51 @@ from async_rollout.tasks.splits import read_splits, split_paths
 _EVALUATION_PATIENCE_SEC = 3600.0
 
 
-def run(config: RunConfig, out: Path, data: Path, recorder: Recorder, progress: Progress) -> Outcome:
+def run(
+    config: RunConfig,
+    out: Path,
+    data: Path,
+    recorder: Recorder,
+    progress: Progress,
+    keeper: Keeper,
+    crew: type[Supervisor] = Supervisor,
+) -> Outcome:
     """Run to the last commit, evaluate the snapshots, end every process."""
     created = time.monotonic()
     splits = read_splits(data, config.data)
-    store = WeightStore()
-    supervisor = Supervisor(config.supervision, out)
+    store = WeightStore(max(0, keeper.version - 1))  # a resumed trainer publishes the next version first
+    supervisor = crew(config.supervision, out)
     rewards = RewardPool(split_paths(data), config.reward)
     with ExitStack() as stack:  # each is closed whatever happens to the others, the last one first
         stack.callback(store.close)
         stack.callback(rewards.close)
         stack.callback(supervisor.stop)
         rewards.start()
-        rollout, trainer = _start(supervisor, config, store, out, data)
+        rollout, trainer = _start(supervisor, config, store, out, data, keeper.place)
         codec = build_codec(config)  # while the workers build their parts
         prompts = [Prompt(t.task_id, codec.encode(prompt_text(t))) for t in splits.train]
         supervisor.wait_ready()
         rewards.wait_ready(config.supervision.setup_timeout_sec)
-        roles = {w.role: w.process.pid for w in supervisor.workers}
-        resources = ResourceLog(out / "resources.csv", roles | {"controller-0": os.getpid()})
+        spent = keeper.state.cpu_seconds if keeper.state else {}
+        resources = ResourceLog(out / "resources.csv", supervisor.pids(), spent)
         stack.callback(resources.close)
         recorder.start()
         progress.enter("running")
         controller = Controller(
-            config, prompts, supervisor, rollout, trainer, store.clock, rewards, recorder, progress
+            config,
+            prompts,
+            supervisor,
+            rollout,
+            trainer,
+            store.clock,
+            rewards,
+            recorder,
+            progress,
+            resources,
+            keeper,
         )
-        controller.run()
+        with keeper.patience():
+            controller.run()
         ended, cpu_seconds = time.monotonic(), resources.cpu_seconds()
         progress.enter("evaluating")
         progress.say("evaluating")
@@ -71,7 +90,7 @@ def run(config: RunConfig, out: Path, data: Path, recorder: Recorder, progress: 
 
 
 def _start(
-    supervisor: Supervisor, config: RunConfig, store: WeightStore, out: Path, data: Path
+    supervisor: Supervisor, config: RunConfig, store: WeightStore, out: Path, data: Path, resumed: Path | None
 ) -> tuple[list[Worker], Worker]:
     """Spawn all processes; returns the rollout workers and the trainer."""
     resolved = config.model_dump(mode="json")
@@ -92,6 +111,7 @@ def _start(
         store=store,
         data=data,
         out=out,
+        resumed=resumed,
     )
     rollout = [
         supervisor.start(

@@ -2,11 +2,9 @@
 
 import shlex
 import shutil
-import signal
 import sys
 import traceback
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from importlib import import_module
 from pathlib import Path
 
@@ -15,11 +13,14 @@ from async_rollout.config.run import RunConfig
 from async_rollout.records.files import write_json, write_text
 from async_rollout.runners.attempts import begin_attempt
 from async_rollout.runners.summarize import summarize
+from async_rollout.runtime import checkpoint
 from async_rollout.runtime.events import chrome_trace, read_events
 from async_rollout.runtime.failure import last_line, reason_of
+from async_rollout.runtime.keeper import Keeper
 from async_rollout.runtime.process import limit_threads
 from async_rollout.runtime.progress import Progress
 from async_rollout.runtime.recorder import Recorder
+from async_rollout.runtime.stopping import Stopping
 from async_rollout.tasks.prompts import prompt_text
 from async_rollout.tasks.splits import read_splits
 
@@ -36,28 +37,34 @@ def run_cell(config: RunConfig, *, out: Path, data: Path, model: Path | None = N
     Raises what stopped the run; no process is left either way.
     """
     attempt = begin_attempt(out, config)
+    stopping = Stopping(config.checkpoint.grace_sec)
+    keeper = Keeper(out, config.checkpoint, stopping, attempt.place, attempt.state)
     write_text(out / "command.txt", shlex.join(sys.argv) + "\n")
     limit_threads(config.train.threads)
     name = f"{config.dataset} {out.name}"
-    progress = Progress(name, config.train.updates, config.supervision.heartbeat_sec, out, attempt)
+    progress = Progress(name, config.train.updates, config.supervision.heartbeat_sec, out, attempt.number)
     progress.enter("setting up")
+    if attempt.state:
+        progress.say(f"goes on from version {attempt.state.version}, {attempt.lost_sec:.1f} s of work undone")
     (out / "stderr.log").touch()
     try:
-        with _terminate_as_exit():
+        with stopping.heeded():
             prompts = {t.task_id: prompt_text(t) for t in read_splits(data, config.data).train}
-            with closing(Recorder(out, prompts)) as recorder:
+            with closing(Recorder(out, prompts, attempt.state)) as recorder:
                 runner = import_module(RUNNERS[config.mode])
-                outcome = runner.run(with_model(config, model), out, data, recorder, progress)
+                outcome = runner.run(with_model(config, model), out, data, recorder, progress, keeper)
         events = read_events(out / "trace")
         write_json(out / "trace.json", chrome_trace(events, outcome.started), indent=None)
         shutil.rmtree(out / "trace")
         summary = summarize(config, recorder, outcome, events, attempt)
         write_json(out / "summary.json", summary.model_dump(mode="json"))
+        checkpoint.remove(out)
         progress.enter(summary.status)
         progress.say(
             f"done in {summary.wall_clock_sec:.1f} s (and {summary.setup_wall_clock_sec:.1f} s set-up)"
         )
     except BaseException as error:
+        checkpoint.discard(out)  # first: a full disk has room for what follows
         with (out / "stderr.log").open("a", encoding="utf-8") as log:
             traceback.print_exc(file=log)
         progress.enter("failed", reason_of(error), last_line(error))
@@ -71,17 +78,3 @@ def with_model(config: RunConfig, directory: Path | None) -> RunConfig:
     if directory is None:
         return config
     return config.model_copy(update={"model": config.model.model_copy(update={"id": str(directory)})})
-
-
-@contextmanager
-def _terminate_as_exit() -> Iterator[None]:
-    """SIGTERM leaves through the same door as Ctrl-C: clean-up runs, the exit code is 143."""
-
-    def leave(signum: int, frame: object) -> None:
-        raise SystemExit(128 + signum)
-
-    before = signal.signal(signal.SIGTERM, leave)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

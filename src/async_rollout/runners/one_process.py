@@ -7,7 +7,7 @@ for bit.
 import os
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -20,9 +20,11 @@ from async_rollout.rewards.pool import RewardPool
 from async_rollout.runners.evaluation import record_evaluation
 from async_rollout.runners.generator import Generator
 from async_rollout.runners.outcome import Outcome
+from async_rollout.runtime.checkpoint import load_training, write_training
 from async_rollout.runtime.collapse import collapsed
 from async_rollout.runtime.controller import Prompt
 from async_rollout.runtime.events import Events
+from async_rollout.runtime.keeper import Keeper
 from async_rollout.runtime.progress import Progress
 from async_rollout.runtime.recorder import Recorder
 from async_rollout.runtime.resources import ResourceLog
@@ -45,9 +47,11 @@ class Loop:
         recorder: Recorder,
         progress: Progress,
         events: Events,
+        resources: ResourceLog,
+        keeper: Keeper,
     ):
         self.config = config
-        self.version = 0
+        self.version = keeper.version
         self.collapsed = False
         self._out = out
         self._policy = policy
@@ -56,7 +60,16 @@ class Loop:
         self._recorder = recorder
         self._progress = progress
         self._events = events
+        self._resources = resources
+        self._keeper = keeper
+        if keeper.place is not None:
+            load_training(keeper.place, policy, self._learner)
         self._trained = time.monotonic()  # when the last batch was
+
+    @property
+    def kept(self) -> list[list[Group]]:
+        """Batches that an earlier attempt drew and did not train."""
+        return self._keeper.state.work if self._keeper.state else []
 
     @property
     def done(self) -> bool:
@@ -91,6 +104,17 @@ class Loop:
             with self._events.span("snapshot", version=self.version):
                 write_snapshot(self._out, self.version, self._policy)
 
+    def keep(self, drawn: Iterable[list[Group]] = ()) -> None:
+        """After a commit: keep the state if it is time, with the batches `drawn` and not trained."""
+        if self.done:
+            return
+        if self._keeper.wanted(self.version):
+            with self._events.span("checkpoint", version=self.version):
+                sums = write_training(self._keeper.stage(self.version), self._policy, self._learner)
+                state = self._recorder.state(self.version, self._resources.cpu_seconds(), list(drawn))
+                self._keeper.finish(state, sums)
+        self._keeper.leave_if_asked()
+
 
 def run_in_one_process(
     config: RunConfig,
@@ -98,6 +122,7 @@ def run_in_one_process(
     data: Path,
     recorder: Recorder,
     progress: Progress,
+    keeper: Keeper,
     schedule: Callable[[Loop], None],
 ) -> Outcome:
     """Build the parts, follow the schedule to the last commit, then evaluate the snapshots."""
@@ -113,14 +138,17 @@ def run_in_one_process(
         policy = build_policy(config, device=config.train.devices[0], tasks=splits.train + splits.held_out)
         prompts = [Prompt(t.task_id, policy.codec.encode(prompt_text(t))) for t in splits.train]
         rewards.wait_ready(config.supervision.setup_timeout_sec)
-        write_snapshot(out, 0, policy)
+        if keeper.place is None:
+            write_snapshot(out, 0, policy)
         generator = Generator(config, policy, prompts, rewards, recorder)
-        loop = Loop(config, out, policy, generator, recorder, progress, events)
-        resources = ResourceLog(out / "resources.csv", {role: os.getpid()})
+        spent = keeper.state.cpu_seconds if keeper.state else {}
+        resources = ResourceLog(out / "resources.csv", {role: os.getpid()}, spent)
         stack.callback(resources.close)
+        loop = Loop(config, out, policy, generator, recorder, progress, events, resources, keeper)
         recorder.start()
         progress.enter("running")
-        schedule(loop)
+        with keeper.patience():
+            schedule(loop)
         ended, cpu_seconds = time.monotonic(), resources.cpu_seconds()
         if config.train.save_model:
             policy.save(out / "model")

@@ -7,16 +7,17 @@ from async_rollout.config.run import RunConfig
 from async_rollout.records.rows import MetricsRow
 from async_rollout.records.summary import EvalPoint, EventTrace, Flow, QueueTrace, StalenessHistogram, Summary
 from async_rollout.runners import provenance
+from async_rollout.runners.attempts import Attempt
 from async_rollout.runners.outcome import Outcome
 from async_rollout.runtime.events import busy_fractions
 from async_rollout.runtime.recorder import Recorder
 
-IDLE = frozenset({"wait for batch", "evaluate", "snapshot"})
+IDLE = frozenset({"wait for batch", "evaluate", "snapshot", "checkpoint"})
 _EVENTS_KEPT = 1000
 
 
 def summarize(
-    config: RunConfig, recorder: Recorder, outcome: Outcome, events: list[dict], attempts: int
+    config: RunConfig, recorder: Recorder, outcome: Outcome, events: list[dict], attempt: Attempt
 ) -> Summary:
     """The summary. Raises pydantic's ValidationError if a number is impossible."""
     totals, commits = recorder.totals, recorder.commits
@@ -60,15 +61,15 @@ def summarize(
         length_mean_trained=tokens.trained / max(1, samples.trained),
         length_mean_generated=tokens.generated / max(1, samples.generated),
         wall_clock_sec=wall,
-        setup_wall_clock_sec=outcome.started - outcome.created,
+        setup_wall_clock_sec=recorder.ready - outcome.created,
         evaluation_wall_clock_sec=outcome.evaluated - outcome.ended,
-        lost_sec=0.0,
-        attempts=attempts,
+        lost_sec=attempt.lost_sec,
+        attempts=attempt.number,
         trained_tokens_per_sec=tokens.trained / wall,
         generated_tokens_per_sec=tokens.generated / wall,
         updates_per_sec=len(commits) / wall,
         cpu_seconds=outcome.cpu_seconds,
-        busy_fraction=busy_fractions(events, outcome.started, outcome.ended, IDLE),
+        busy_fraction=busy_fractions(events, recorder.ready, outcome.ended, IDLE),
         staleness_histogram=StalenessHistogram(**histogram),
         staleness_mean=sum(a * n for a, n in ages.items()) / max(1, sum(ages.values())),
         staleness_max=max(ages, default=0),

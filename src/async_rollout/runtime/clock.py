@@ -45,11 +45,15 @@ class SharedMemory:
 
 
 class Clock:
-    """The words. Can be handed to a process that is being spawned."""
+    """The words. Can be handed to a process that is being spawned.
 
-    def __init__(self) -> None:
+    A run that goes on begins at the version before its first publication.
+    """
+
+    def __init__(self, version: int = 0) -> None:
         self._memory = SharedMemory("clock", _WORDS * 8)
         self._map()
+        self._words[_VERSION] = version
 
     def __getstate__(self) -> SharedMemory:
         return self._memory

@@ -5,6 +5,7 @@ until the commit that the group ends in; nothing else may be handed over meanwhi
 """
 
 import time
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,9 +16,11 @@ from async_rollout.rewards.pool import RewardPool
 from async_rollout.runtime import messages as say
 from async_rollout.runtime.clock import Clock
 from async_rollout.runtime.collapse import collapsed
+from async_rollout.runtime.keeper import Keeper
 from async_rollout.runtime.progress import Progress
 from async_rollout.runtime.recorder import Recorder
 from async_rollout.runtime.replay import Replay
+from async_rollout.runtime.resources import ResourceLog
 from async_rollout.runtime.staleness import Aged, Bounds, choose, may_submit, too_old
 from async_rollout.runtime.supervisor import Supervisor, Worker
 from async_rollout.tasks.order import TaskOrder
@@ -49,6 +52,8 @@ class Controller:
         rewards: RewardPool,
         recorder: Recorder,
         progress: Progress,
+        resources: ResourceLog,
+        keeper: Keeper,
     ):
         self._run = run
         self._prompts = prompts
@@ -61,13 +66,18 @@ class Controller:
         self._rewards = rewards
         self._recorder = recorder
         self._progress = progress
+        self._resources = resources
+        self._keeper = keeper
         self._replay = Replay()
         self._load = dict.fromkeys((w.role for w in rollout), 0)  # samples sent and not finished
         self._judging: dict[SampleId, tuple[Trajectory, str]] = {}
         self._requested: int | None = None  # version of the trainer's open request
         self._leased: tuple[Group, ...] = ()
         self._version = clock.version
+        self._again: deque[list[SampleId]] = deque()  # to be drawn before anything new
         self.collapsed = False
+        if keeper.state is not None:
+            self._go_on(*keeper.state.work)
 
     def run(self) -> None:
         """Until the last commit, or a collapse."""
@@ -101,6 +111,10 @@ class Controller:
                 self._recorder.reloaded(message.resumed_samples, message.recomputed_tokens, message.seconds)
             case say.BatchRequest():
                 self._requested = message.version
+            case say.Kept():
+                work = (self._replay, self._judging)
+                state = self._recorder.state(message.version, self._resources.cpu_seconds(), work)
+                self._keeper.finish(state, message.sums)
             case say.Committed():
                 self._committed(message)
 
@@ -108,26 +122,46 @@ class Controller:
         """Start groups while admission allows and a worker has room; the emptiest worker first."""
         size = self._run.batch.group_size
         enough = self._run.slots + self._run.rollout.prefetch_groups * size
-        while self._may_submit():
+        while self._again or self._may_submit():
             worker = min(self._rollout, key=lambda w: self._load[w.role])
             if self._load[worker.role] >= enough:
                 return
-            self._submit(worker, size)
+            self._submit(worker, self._again.popleft() if self._again else self._admit(size))
 
     def _may_submit(self) -> bool:
         totals = self._recorder.totals
         lost = sum(n for what, n in totals.groups.items() if what != "trained")
         return may_submit(totals.submitted - lost, self._version, self._bounds)
 
-    def _submit(self, worker: Worker, size: int) -> None:
+    def _admit(self, size: int) -> list[SampleId]:
         number = self._recorder.totals.submitted
-        prompt = self._prompt_of(number)
         self._recorder.totals.submitted += 1
-        self._replay.open(number, prompt.task_id, size, self._version)
-        self._load[worker.role] += size
+        self._replay.open(number, self._task_of(number), size, self._version)
+        return self._replay.unfinished(number)
+
+    def _submit(self, worker: Worker, samples: Sequence[SampleId]) -> None:
+        self._load[worker.role] += len(samples)
         limit = self._run.sampling.max_new_tokens
-        requests = tuple(SampleRequest(SampleId(number, i), prompt.ids, limit) for i in range(size))
+        requests = tuple(SampleRequest(i, self._prompt_of(i.group).ids, limit) for i in samples)
         self._supervisor.send(worker, say.Work(self._version, requests))
+
+    def _go_on(self, replay: Replay, judging: dict[SampleId, tuple[Trajectory, str]]) -> None:
+        """From a checkpoint: answers without a verdict are judged, samples that were running drawn again.
+
+        Nothing is admitted for that, so that the first admission is no burst.
+        """
+        self._replay, self._judging = replay, judging
+        for key, (_, text) in judging.items():
+            self._rewards.submit(key, self._task_of(key.group), text)
+        for _, number in replay.under_way():
+            self._draw_again(number)
+
+    def _draw_again(self, number: int) -> None:
+        """Samples of a running group that nobody draws any more."""
+        if missing := [i for i in self._replay.unfinished(number) if i not in self._judging]:
+            if len(missing) == self._run.batch.group_size:
+                self._replay.renew(number, self._version)
+            self._again.append(missing)
 
     def _prompt_of(self, number: int) -> Prompt:
         return self._prompts[self._order.index(number)[1]]
@@ -172,6 +206,12 @@ class Controller:
     def _hand_over(self) -> None:
         if self._requested is None:
             return
+        if self._keeper.wanted(self._requested):
+            place = self._keeper.stage(self._requested)
+            self._requested = None
+            self._supervisor.send(self._trainer, say.Keep(str(place)))
+            return
+        self._keeper.leave_if_asked()
         self._drop_stale(self._requested)
         numbers = choose(
             self._replay.complete(),

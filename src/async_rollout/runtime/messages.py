@@ -111,6 +111,21 @@ class Batch:
 
 
 @dataclass(frozen=True, slots=True)
+class Keep:
+    """To the trainer, instead of a batch: write what only it has into this directory, and ask again."""
+
+    place: str
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """From the trainer: written, with the checksum of each file."""
+
+    version: int
+    sums: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
 class Committed:
     """From the trainer: the parameter service has made this version visible."""
 

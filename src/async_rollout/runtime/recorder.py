@@ -39,7 +39,7 @@ class Totals:
 
 
 class Recorder:
-    """One run's files: results.jsonl, metrics.jsonl, evals.jsonl; they go on from `before`, if it is given."""
+    """One run's files: results.jsonl, metrics.jsonl, evals.jsonl; they go on from `before`, if given."""
 
     def __init__(self, out: Path, prompts: Mapping[str, str], before: RunState | None = None):
         self._prompts = prompts  # task id → prompt text as the model saw it

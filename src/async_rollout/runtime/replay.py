@@ -41,6 +41,15 @@ class Replay:
         if group is not None and group.started_at is None:
             group.started_at = version
 
+    def unfinished(self, number: int) -> list[SampleId]:
+        """Samples of a running group that have not come."""
+        group = self._running[number]
+        return [SampleId(number, i, n) for i, n in group.expected.items() if i not in group.samples]
+
+    def renew(self, number: int, version: int) -> None:
+        """Nothing of a running group is left: it is as young as its next admission."""
+        self._running[number].admitted_at, self._running[number].started_at = version, None
+
     def expects(self, sample: SampleId) -> bool:
         """True if this very attempt is still wanted."""
         group = self._running.get(sample.group)

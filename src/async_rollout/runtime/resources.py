@@ -2,34 +2,71 @@
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import psutil
 
 
-class ResourceLog:
-    """Reads /proc through psutil, from a thread once every `every_sec`; roles are `kind-index`."""
+@dataclass(slots=True)
+class _Watched:
+    """A process, and the CPU time that it had when it was last seen."""
 
-    def __init__(self, path: Path, processes: Mapping[str, int], every_sec: float = 1.0):
+    role: str
+    process: psutil.Process
+    begun: float = 0.0
+    cpu: float = field(init=False, default=0.0)
+
+    def look(self) -> float | None:
+        """Memory in MiB; None if it has ended, which the supervisor deals with."""
+        try:
+            with self.process.oneshot():
+                memory, times = self.process.memory_info().rss, self.process.cpu_times()
+        except psutil.NoSuchProcess:
+            return None
+        self.cpu = times.user + times.system
+        return memory / 2**20
+
+
+class ResourceLog:
+    """Reads /proc through psutil, from a thread once every `every_sec`; roles are `kind-index`.
+
+    `before` holds the CPU time that earlier attempts at the run took, by kind.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        processes: Mapping[str, int],
+        before: Mapping[str, float] | None = None,
+        every_sec: float = 1.0,
+    ):
         self._file = path.open("w", encoding="utf-8")
         self._file.write("seconds,role,pid,rss_mb,cpu_sec\n")
-        self._processes = {role: psutil.Process(pid) for role, pid in processes.items()}
+        self._before = Counter(before or {})
         self._every = every_sec
         self._started = time.monotonic()
-        self._begun = self._cpu()
+        self._watched = [_Watched(role, psutil.Process(pid)) for role, pid in processes.items()]
+        for watched in self._watched:
+            watched.look()
+            watched.begun = watched.cpu
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="resources", daemon=True)
         self._thread.start()
 
+    def add(self, role: str, pid: int) -> None:
+        """A process that was started later: it replaces one of its role that died."""
+        self._watched.append(_Watched(role, psutil.Process(pid)))
+
     def cpu_seconds(self) -> dict[str, float]:
-        """CPU time by kind since this log was opened; call while all processes live."""
-        now = self._cpu()
-        kinds = {role.rsplit("-", 1)[0] for role in now}
-        return {
-            kind: sum(now[r] - self._begun[r] for r in now if r.rsplit("-", 1)[0] == kind)
-            for kind in sorted(kinds)
-        }
+        """CPU time by kind since this log was opened, and before; of the dead, as they were last seen."""
+        spent = self._before.copy()
+        for watched in self._watched:
+            watched.look()
+            spent[watched.role.rsplit("-", 1)[0]] += watched.cpu - watched.begun
+        return dict(sorted(spent.items()))
 
     def close(self) -> None:
         """End the thread; what was sampled is on disk."""
@@ -37,25 +74,14 @@ class ResourceLog:
         self._thread.join()
         self._file.close()
 
-    def _cpu(self) -> dict[str, float]:
-        times = {role: process.cpu_times() for role, process in self._processes.items()}
-        return {role: t.user + t.system for role, t in times.items()}
-
     def _run(self) -> None:
         stopped = False
         while not stopped:
-            for role, process in self._processes.items():
-                self._sample(role, process)
+            for watched in list(self._watched):
+                if (memory := watched.look()) is not None:
+                    seconds = time.monotonic() - self._started
+                    self._file.write(
+                        f"{seconds:.1f},{watched.role},{watched.process.pid},{memory:.1f},{watched.cpu:.2f}\n"
+                    )
             self._file.flush()
             stopped = self._stop.wait(self._every)
-
-    def _sample(self, role: str, process: psutil.Process) -> None:
-        try:
-            with process.oneshot():
-                rss, cpu = process.memory_info().rss, process.cpu_times()
-        except psutil.NoSuchProcess:  # it ended; the supervisor deals with that
-            return
-        seconds = time.monotonic() - self._started
-        self._file.write(
-            f"{seconds:.1f},{role},{process.pid},{rss / 2**20:.1f},{cpu.user + cpu.system:.2f}\n"
-        )

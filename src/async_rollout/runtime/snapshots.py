@@ -29,6 +29,8 @@ def write_snapshot(out: Path, version: int, policy) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_suffix(".partial")
     save_file({n: p.detach().cpu().contiguous() for n, p in policy.parameters().items()}, partial)
+    with partial.open("rb") as file:
+        os.fsync(file.fileno())
     os.replace(partial, path)
 
 

@@ -1,7 +1,8 @@
 """The trainer worker: asks for a batch, trains on it, publishes, tells the controller.
 
 One request is outstanding at a time, and it is sent only after the last commit became
-visible. Every batch ends in exactly one commit, also an empty one.
+visible. Every batch ends in exactly one commit, also an empty one. Where a batch would come,
+it may be told to write a checkpoint instead.
 """
 
 import time
@@ -14,6 +15,7 @@ from async_rollout.learner.learner import Learner
 from async_rollout.policy.interface import Policy
 from async_rollout.policy.registry import build_policy
 from async_rollout.runtime import messages as say
+from async_rollout.runtime.checkpoint import load_training, write_training
 from async_rollout.runtime.events import Events
 from async_rollout.runtime.snapshots import is_due, write_snapshot
 from async_rollout.runtime.transfer import Transfer
@@ -55,6 +57,7 @@ def main(
     store: WeightStore,
     data: Path,
     out: Path,
+    resumed: Path | None,
 ) -> None:
     """Body of the process: build the parts, then train until the controller says stop."""
     run = RunConfig.model_validate(config)
@@ -64,7 +67,12 @@ def main(
     learner = Learner(run, policy, device)
     publisher = Publisher(policy, store, service)
     version = store.clock.version
-    write_snapshot(out, version, policy)
+    if resumed is None:
+        write_snapshot(out, version, policy)
+    else:  # rollout workers have the initial weights, and find those of the checkpoint in the store
+        load_training(resumed, policy, learner)
+        version += 1
+        publisher.publish(version)
     controller.send(say.Ready(time.monotonic() - started))
     while True:
         controller.send(say.BatchRequest(version))
@@ -72,6 +80,11 @@ def main(
         heard = controller.wait()
         if any(isinstance(message, say.Stop) for message in heard):
             return
+        if isinstance(heard[0], say.Keep):
+            with events.span("checkpoint", version=version):
+                sums = write_training(Path(heard[0].place), policy, learner)
+            controller.send(say.Kept(version, sums))
+            continue
         begun = time.monotonic()
         events.add("wait for batch", asked, begun)
         with events.span("train", version=version):

@@ -20,8 +20,8 @@ _PAUSE = 0.0005  # seconds between two tries
 class WeightStore:
     """The buffers and their clock. Can be handed to a process that is being spawned."""
 
-    def __init__(self) -> None:
-        self.clock = Clock()
+    def __init__(self, version: int = 0) -> None:
+        self.clock = Clock(version)
         self._memories = [SharedMemory(f"weights{i}", 0) for i in range(BUFFERS)]
         self._maps: list[mmap.mmap] = []
 
