@@ -17,6 +17,7 @@ COMMANDS = {
     "fetch": "copy a model from a hub into a directory",
     "recipe": "print the keys that an algorithm stands for",
     "doctor": "check a sweep, its model and this machine before any hour is spent",
+    "judge": "judge answers in a file as runs do",
     "tables": "tables of a sweep, finished or not",
     "figures": "figures of a sweep, finished or not",
     "report": "one self-contained HTML page of a sweep, finished or not",

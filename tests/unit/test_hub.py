@@ -36,7 +36,7 @@ def hub(monkeypatch, train, test):
 )
 def test_the_splits_of_the_hub_are_kept_apart_cut_and_shuffled_by_the_seed(monkeypatch, dataset, place):
     rows = [ROWS[dataset](i) for i in range(60)]
-    asked = hub(monkeypatch, rows[:40] + [rows[50]], rows[40:])
+    asked = hub(monkeypatch, [*rows[:40], rows[50]], rows[40:])
     source = load_source(dataset, DataConfig(train_size=30, eval_size=20, revision="v1"))
     assert asked == [(*place, "v1")]
     assert (len(source.train), len(source.held_out), source.revision) == (30, 20, COMMIT)
