@@ -71,13 +71,26 @@ def test_a_stop_token_serves_as_padding_where_there_is_none(tmp_path: Path) -> N
 def test_plain_prompts_get_the_tokenizers_special_tokens(tmp_path: Path) -> None:
     _save(tmp_path)
     codec = TokenizerCodec.load(str(tmp_path))
-    assert codec.encode("two plus three").tolist() == [0, 6, 7, 8]
+    assert codec.render("", "plus three") == "plus three"
+    assert codec.render("two", "plus three") == "two\n\nplus three"
+    assert codec.encode(codec.render("two", "plus three")).tolist() == [0, 6, 7, 8]
 
 
 def test_chat_prompts_get_the_templates_special_tokens_once(tmp_path: Path) -> None:
     _save(tmp_path, template=TEMPLATE)
     codec = TokenizerCodec.load(str(tmp_path))
-    assert codec.encode("two plus three").tolist() == [0, 4, 6, 7, 8, 5]
+    assert codec.render("", "plus three") == "<bos> user: plus three assistant:"
+    assert codec.render("two", "plus three") == "<bos> system: two user: plus three assistant:"
+    assert codec.encode(codec.render("", "two plus three")).tolist() == [0, 4, 6, 7, 8, 5]
+
+
+def test_a_template_without_system_turn_gets_the_instruction_in_the_users(tmp_path: Path) -> None:
+    refuses = (
+        "{% if messages[0]['role'] == 'system' %}{{ raise_exception('no system') }}{% endif %}" + TEMPLATE
+    )
+    _save(tmp_path, template=refuses)
+    codec = TokenizerCodec.load(str(tmp_path))
+    assert codec.render("two", "plus three") == "<bos> user: two\n\nplus three assistant:"
 
 
 def test_decoding_drops_stop_and_padding_only(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from async_rollout.config.prompt import PromptConfig
 from async_rollout.policy.tabular import TabularPolicy
 from async_rollout.runners.generator import Generator
 from async_rollout.runtime.controller import Prompt
@@ -41,12 +42,12 @@ def make(tmp_path):
     def generator(judges: Judges, **rollout) -> Generator:
         config = cell_config(mode="sync", k=0, rollout=rollout)
         policy = TabularPolicy(config, tasks)
-        prompts = [Prompt(t.task_id, policy.codec.encode(prompt_text(t))) for t in tasks]
+        prompts = [Prompt(t.task_id, policy.codec.encode(prompt_text(t, PromptConfig()))) for t in tasks]
         generator = Generator(config, policy, prompts, judges, recorder)
         generator.tasks = tasks
         return generator
 
-    recorder = Recorder(tmp_path, {t.task_id: prompt_text(t) for t in tasks})
+    recorder = Recorder(tmp_path, {t.task_id: prompt_text(t, PromptConfig()) for t in tasks})
     yield generator, recorder
     recorder.close()
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from async_rollout.config.prompt import PromptConfig
 from async_rollout.config.reward import RewardConfig
 from async_rollout.learner.characters import build_tokenizer
 from async_rollout.policy.candidates import KINDS, candidates
@@ -36,7 +37,7 @@ def _policy(backend: str, tasks: list[Task] = TASKS, **blocks: dict):
 
 
 def _requests(policy, tasks: list[Task], each: int) -> list[SampleRequest]:
-    prompts = [policy.codec.encode(prompt_text(task)) for task in tasks]
+    prompts = [policy.codec.encode(prompt_text(task, PromptConfig())) for task in tasks]
     return [SampleRequest(SampleId(i, j), p, 16) for i, p in enumerate(prompts) for j in range(each)]
 
 
@@ -120,7 +121,7 @@ def test_answers_span_versions_as_a_models_do() -> None:
 
 def test_max_new_tokens_cuts_an_answer() -> None:
     policy = _policy("dummy")
-    prompt = policy.codec.encode(prompt_text(TASKS[0]))
+    prompt = policy.codec.encode(prompt_text(TASKS[0], PromptConfig()))
     finished = drain(policy.engine(slots=1, seed=0, version=0), [SampleRequest(SampleId(0, 0), prompt, 3)])
     assert finished[SampleId(0, 0)].finish_reason == "length"
     assert len(finished[SampleId(0, 0)].response_ids) == 3
@@ -185,7 +186,7 @@ def test_tabular_learns_and_held_out_tasks_profit() -> None:
 
 def test_tabular_refuses_what_it_cannot_score_or_say() -> None:
     policy = _policy("tabular")
-    prompt = policy.codec.encode(prompt_text(TASKS[0])).astype(np.int64)[None]
+    prompt = policy.codec.encode(prompt_text(TASKS[0], PromptConfig())).astype(np.int64)[None]
     response = policy.codec.encode_response("nonsense").astype(np.int64)[None]
     with pytest.raises(ValueError, match="'nonsense' is no candidate answer"):
         policy.score(ScoringBatch(prompt, prompt > 0, response, response > 0), 1.0)

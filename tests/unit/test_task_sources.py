@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from async_rollout.config.data import DataConfig
+from async_rollout.config.prompt import PromptConfig
 from async_rollout.config.reward import RewardConfig
 from async_rollout.rewards.judge import build_judge
 from async_rollout.tasks.convert import convert
@@ -141,9 +142,12 @@ def test_a_bad_row_of_gsm8k_is_named(tmp_path, row, problem):
     assert not (tmp_path / "out.jsonl").exists()
 
 
-def test_every_task_type_has_its_prompt():
+def test_every_task_type_has_its_instruction_and_any_can_be_replaced():
+    told = PromptConfig()
     for kind in AVAILABLE:
-        assert prompt_text(Task("a", "the question", kind, "1")).startswith("the question")
-    assert prompt_text(Task("a", "213>", "sort", "#123")) == "213>"
-    assert "####" in prompt_text(Task("a", "2 + 3?", "gsm8k", "5"))
-    assert "boxed" in prompt_text(Task("a", "2 + 3?", "math", "5"))
+        assert prompt_text(Task("a", "the question", kind, "1"), told).endswith("the question")
+    assert prompt_text(Task("a", "213>", "sort", "#123"), told) == "213>"
+    assert "####" in prompt_text(Task("a", "2 + 3?", "gsm8k", "5"), told)
+    assert "boxed" in prompt_text(Task("a", "2 + 3?", "math", "5"), told)
+    assert prompt_text(Task("a", "2 + 3?", "math", "5"), PromptConfig(math="Hi.")) == "Hi.\n\n2 + 3?"
+    assert prompt_text(Task("a", "2 + 3?", "math", "5"), PromptConfig(math="")) == "2 + 3?"

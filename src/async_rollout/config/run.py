@@ -23,6 +23,7 @@ from async_rollout.config.errors import Problem, bad_combination
 from async_rollout.config.evaluation import EvaluationConfig
 from async_rollout.config.model import ModelConfig, WarmStartConfig
 from async_rollout.config.objective import AdvantageConfig, KlConfig, ObjectiveConfig
+from async_rollout.config.prompt import PromptConfig
 from async_rollout.config.reward import RewardConfig
 from async_rollout.config.rollout import RolloutConfig, StalenessConfig
 from async_rollout.config.rules import broken_rules, misnamed
@@ -37,6 +38,7 @@ class Blocks(Block):
     model: ModelConfig = key(ModelConfig, "the policy")
     warm_start: WarmStartConfig = key(WarmStartConfig, "the embedded model")
     data: DataConfig = key(DataConfig, "sizes of the data")
+    prompt: PromptConfig = key(PromptConfig, "instructions")
     sampling: SamplingConfig = key(SamplingConfig, "how tokens are drawn")
     batch: BatchConfig = key(BatchConfig, "what a step consumes")
     objective: ObjectiveConfig = key(ObjectiveConfig, "the loss")

@@ -9,8 +9,8 @@ from async_rollout.config.run import RunConfig
 from async_rollout.learner.batching import collate
 from async_rollout.learner.rows import Row
 from async_rollout.policy.interface import Policy
+from async_rollout.policy.prompt import rendered
 from async_rollout.policy.registry import build_policy
-from async_rollout.tasks.prompts import prompt_text
 from async_rollout.tasks.sources import load_source
 from async_rollout.types import SampleId, SampleRequest, Trajectory
 
@@ -36,7 +36,11 @@ def probe(run: RunConfig) -> Probe:
     source = load_source(run.dataset, run.data)
     policy = build_policy(run, device=run.train.devices[0], tasks=source.train + source.held_out)
     requests = [
-        SampleRequest(SampleId(i, 0), policy.codec.encode(prompt_text(task)), run.sampling.max_new_tokens)
+        SampleRequest(
+            SampleId(i, 0),
+            policy.codec.encode(rendered(policy.codec, task, run.prompt)),
+            run.sampling.max_new_tokens,
+        )
         for i, task in enumerate(source.train[:PROMPTS])
     ]
     engine = policy.engine(slots=SLOTS, seed=run.seed, version=0)

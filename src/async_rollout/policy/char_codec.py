@@ -4,6 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from async_rollout.tasks.prompts import plain
+
 PAD, STOP = 0, 1
 _FIRST = 2  # id of the character with code point 0
 
@@ -13,6 +15,10 @@ class CharCodec:
 
     stop_ids = frozenset({STOP})
     pad_id = PAD
+
+    def render(self, system: str, user: str) -> str:
+        """Both as one text."""
+        return plain(system, user)
 
     def encode(self, prompt: str) -> np.ndarray:
         """Ids (P,) int32 of the characters."""

@@ -11,8 +11,11 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
+from jinja2 import TemplateError
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 from transformers.utils.hub import cached_file
+
+from async_rollout.tasks.prompts import plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,16 +39,28 @@ class TokenizerCodec:
         pad = tokenizer.pad_token_id
         return cls(tokenizer, stops, min(stops) if pad is None else pad)
 
-    def encode(self, prompt: str) -> np.ndarray:
-        """Prompt ids (P,) int32: the chat template's if the tokenizer has one, else the plain text's."""
+    def render(self, system: str, user: str) -> str:
+        """The chat template's text if the tokenizer has one, else the plain text.
+
+        A template that takes no system turn gets the instruction at the head of the user's.
+        """
         if self.tokenizer.chat_template is None:
-            ids = self.tokenizer(prompt)["input_ids"]
-        else:
-            text = self.tokenizer.apply_chat_template(
-                [{"role": "user", "content": prompt}], tokenize=False, add_generation_prompt=True
-            )
-            ids = self.tokenizer(text, add_special_tokens=False)["input_ids"]  # the template has written them
-        return np.array(ids, dtype=np.int32)
+            return plain(system, user)
+        asked = {"role": "user", "content": user}
+        if not system:
+            return self._templated([asked])
+        try:
+            return self._templated([{"role": "system", "content": system}, asked])
+        except TemplateError:
+            return self._templated([{"role": "user", "content": plain(system, user)}])
+
+    def encode(self, prompt: str) -> np.ndarray:
+        """Ids (P,) int32 of a text from `render`; special tokens are added where no template wrote them."""
+        written = self.tokenizer.chat_template is not None
+        return np.array(self.tokenizer(prompt, add_special_tokens=not written)["input_ids"], dtype=np.int32)
+
+    def _templated(self, turns: list[dict[str, str]]) -> str:
+        return self.tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
 
     def decode(self, response_ids: Sequence[int]) -> str:
         """Text of a response without stop and padding tokens."""

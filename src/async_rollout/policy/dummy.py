@@ -32,7 +32,7 @@ class DummyPolicy:
         self.codec = CharCodec()
         self._weight = torch.nn.Parameter(torch.zeros((), device=device))
         self._answers = {
-            prompt_text(task): tuple(self.codec.encode_response(text) for text in texts)
+            prompt_text(task, config.prompt): tuple(self.codec.encode_response(text) for text in texts)
             for task, texts in zip(tasks, candidates(tasks), strict=True)
         }
         if (saved := Path(config.model.id) / FILE).exists():

@@ -49,8 +49,11 @@ class Codec(Protocol):
     stop_ids: frozenset[int]
     pad_id: int
 
+    def render(self, system: str, user: str) -> str:
+        """The exact text of a prompt; an empty `system` is left out."""
+
     def encode(self, prompt: str) -> np.ndarray:
-        """Prompt ids (P,) int32, special tokens included as the model wants them."""
+        """Ids (P,) int32 of a text from `render`, special tokens included as the model wants them."""
 
     def decode(self, response_ids: Sequence[int]) -> str:
         """Text of a response without stop and padding tokens."""

@@ -36,7 +36,7 @@ class TabularPolicy:
         for task, texts in zip(tasks, candidates(tasks), strict=True):
             responses = [self.codec.encode_response(text) for text in texts]
             self._check_lengths(task, responses)
-            self._responses[prompt_text(task)] = responses
+            self._responses[prompt_text(task, config.prompt)] = responses
         self._row = {prompt: row for row, prompt in enumerate(self._responses)}
         self._bias = torch.nn.Parameter(torch.zeros(KINDS, device=device))
         self._rows = torch.nn.Parameter(torch.zeros(len(self._row), KINDS, device=device))

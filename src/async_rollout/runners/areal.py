@@ -11,6 +11,7 @@ from pathlib import Path
 
 from async_rollout.channels import pair
 from async_rollout.config.run import RunConfig
+from async_rollout.policy.prompt import rendered
 from async_rollout.policy.registry import build_codec
 from async_rollout.rewards.pool import RewardPool
 from async_rollout.runners.evaluation import record_evaluation
@@ -24,7 +25,6 @@ from async_rollout.runtime.resources import ResourceLog
 from async_rollout.runtime.snapshots import due_versions, snapshot_path
 from async_rollout.runtime.supervisor import Supervisor, Worker
 from async_rollout.runtime.weights import WeightStore
-from async_rollout.tasks.prompts import prompt_text
 from async_rollout.tasks.splits import read_splits, split_paths
 
 _EVALUATION_PATIENCE_SEC = 3600.0
@@ -52,7 +52,7 @@ def run(
         rewards.start()
         rollout, trainer = _start(supervisor, config, store, out, data, keeper.place)
         codec = build_codec(config)  # while the workers build their parts
-        prompts = [Prompt(t.task_id, codec.encode(prompt_text(t))) for t in splits.train]
+        prompts = [Prompt(t.task_id, codec.encode(rendered(codec, t, config.prompt))) for t in splits.train]
         supervisor.wait_ready()
         rewards.wait_ready(config.supervision.setup_timeout_sec)
         spent = keeper.state.cpu_seconds if keeper.state else {}
@@ -78,7 +78,7 @@ def run(
         ended, cpu_seconds = time.monotonic(), resources.cpu_seconds()
         progress.enter("evaluating")
         progress.say("evaluating")
-        eval_prompts = tuple(codec.encode(prompt_text(t)) for t in splits.held_out)
+        eval_prompts = tuple(codec.encode(rendered(codec, t, config.prompt)) for t in splits.held_out)
         for version in due_versions(config, store.clock.version):
             path = snapshot_path(out, version)
             supervisor.send(rollout[0], say.Evaluate(version, str(path), eval_prompts))

@@ -10,6 +10,8 @@ from pathlib import Path
 
 from async_rollout.config.axes import MODES
 from async_rollout.config.run import RunConfig
+from async_rollout.policy.prompt import rendered
+from async_rollout.policy.registry import build_codec
 from async_rollout.records.files import write_json, write_text
 from async_rollout.runners.attempts import begin_attempt
 from async_rollout.runners.summarize import summarize
@@ -21,7 +23,6 @@ from async_rollout.runtime.process import limit_threads
 from async_rollout.runtime.progress import Progress
 from async_rollout.runtime.recorder import Recorder
 from async_rollout.runtime.stopping import Stopping
-from async_rollout.tasks.prompts import prompt_text
 from async_rollout.tasks.splits import read_splits
 
 RUNNERS = {mode: f"async_rollout.runners.{mode}" for mode in MODES} | {
@@ -49,10 +50,13 @@ def run_cell(config: RunConfig, *, out: Path, data: Path, model: Path | None = N
     (out / "stderr.log").touch()
     try:
         with stopping.heeded():
-            prompts = {t.task_id: prompt_text(t) for t in read_splits(data, config.data).train}
+            loaded = with_model(config, model)
+            codec = build_codec(loaded)
+            tasks = read_splits(data, config.data).train
+            prompts = {task.task_id: rendered(codec, task, config.prompt) for task in tasks}
             with closing(Recorder(out, prompts, attempt.state)) as recorder:
                 runner = import_module(RUNNERS[config.mode])
-                outcome = runner.run(with_model(config, model), out, data, recorder, progress, keeper)
+                outcome = runner.run(loaded, out, data, recorder, progress, keeper)
         events = read_events(out / "trace")
         write_json(out / "trace.json", chrome_trace(events, outcome.started), indent=None)
         shutil.rmtree(out / "trace")

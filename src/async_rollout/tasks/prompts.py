@@ -1,16 +1,19 @@
-"""What the model is asked: the task's prompt, and how to give the answer where that is needed."""
+"""What the model is asked: the task's prompt, and the instruction of its type."""
 
+from async_rollout.config.prompt import PromptConfig
 from async_rollout.tasks.task import Task, family
 
-_INSTRUCTIONS = {
-    "sort": "",
-    "gsm8k": "\nThink step by step. End with a line `#### <number>` that holds only the final answer.",
-    "math": "\nThink step by step. Put the final answer in \\boxed{}.",
-    "coding": "\nAnswer with one Python code block.",
-    "reasoning_gym": "\nThink step by step. Give the final answer as <answer>...</answer>.",
-}
+
+def instruction(task: Task, config: PromptConfig) -> str:
+    """The system instruction; empty if there is none."""
+    return getattr(config, family(task.task_type))
 
 
-def prompt_text(task: Task) -> str:
-    """The user's turn; the policy's codec puts it into its chat template, if it has one."""
-    return task.prompt + _INSTRUCTIONS[family(task.task_type)]
+def plain(system: str, user: str) -> str:
+    """Both as one text, for models without a chat template."""
+    return f"{system}\n\n{user}" if system else user
+
+
+def prompt_text(task: Task, config: PromptConfig) -> str:
+    """What a model without a chat template is asked."""
+    return plain(instruction(task, config), task.prompt)
