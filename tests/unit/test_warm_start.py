@@ -2,13 +2,16 @@
 
 import json
 
+import numpy as np
 import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from async_rollout.config.model import WarmStartConfig
 from async_rollout.learner.characters import build_tokenizer
+from async_rollout.learner.curriculum import curriculum_of
 from async_rollout.learner.warm_start import warm_start
+from async_rollout.tasks.coding import HELD_OUT, TRAIN
 
 FEW = WarmStartConfig(steps=4, batch=16)
 
@@ -81,3 +84,18 @@ def test_directory_is_replaced_whole_or_not_at_all(tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["model"]
     assert not (directory / "stale.txt").exists()
     assert (directory / "config.json").exists()
+
+
+def test_programs_are_learned_from_demonstrations_of_training_problems_alone(tmp_path):
+    curriculum = curriculum_of(WarmStartConfig(task="coding", corrupted_share=0.0))
+    pairs = curriculum.draw(np.random.default_rng(0), 200)
+    right = {program for problem in TRAIN for program in problem.programs(right=True)}
+    assert {program for _, program in pairs} <= right
+    assert not {prompt for prompt, _ in pairs} & {question.prompt for question in curriculum.questions}
+    longest = max(len(program) for problem in (*TRAIN, *HELD_OUT) for program in problem.programs(right=True))
+    assert longest < curriculum.answer_tokens
+    losses = []
+    config = WarmStartConfig(task="coding", steps=12, batch=8)
+    result = warm_start(config, tmp_path / "model", progress=lambda step, loss: losses.append(loss))
+    assert (result["held_out"], len(losses)) == (6, 12)
+    assert losses[-1] < losses[0]

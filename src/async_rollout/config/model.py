@@ -38,6 +38,7 @@ class ModelConfig(Block):
 class WarmStartConfig(Block):
     """Architecture and supervised start of the embedded model."""
 
+    task: Literal["sort", "coding"] = key("sort", "what it is shown: the dataset that it will be trained on")
     seed: int = key(0, "seed of weights and demonstrations", ge=0)
     hidden_size: int = key(64, "width", ge=8)
     layers: int = key(2, "transformer layers", ge=1)
@@ -47,5 +48,5 @@ class WarmStartConfig(Block):
     steps: int = key(400, "optimizer steps", ge=0)
     batch: int = key(64, "demonstrations a step", unit="samples", ge=1)
     lr: float = key(4e-3, "peak learning rate", gt=0)
-    marked_share: float = key(0.25, "share of demonstrations that use the answer format", ge=0, le=1)
-    corrupted_share: float = key(0.3, "share of demonstrations with a wrong digit", ge=0, le=1)
+    marked_share: float = key(0.25, "share of `sort` demonstrations in the answer format", ge=0, le=1)
+    corrupted_share: float = key(0.3, "share with a wrong digit, or a wrong program", ge=0, le=1)

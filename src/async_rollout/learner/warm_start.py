@@ -19,15 +19,13 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from async_rollout.config.model import WarmStartConfig
 from async_rollout.learner.characters import build_tokenizer
+from async_rollout.learner.curriculum import Curriculum, curriculum_of
 from async_rollout.records.files import write_json
-from async_rollout.tasks import sort
 
 Progress = Callable[[int, float], None]
 
 WARMUP_STEPS = 20
 FLOOR = 0.1  # of the peak learning rate, at the end of the cosine
-HELD_OUT = 256
-ANSWER_TOKENS = 16
 IGNORED = -100
 
 
@@ -41,15 +39,15 @@ def warm_start(config: WarmStartConfig, directory: Path, progress: Progress | No
     with _one_thread_own_streams(config.seed):
         tokenizer = build_tokenizer()
         model = build_model(config, tokenizer)
-        loss = _train(model, tokenizer, config, progress)
-        _, held_out = sort.generate(0, HELD_OUT, config.seed)
+        curriculum = curriculum_of(config)
+        loss = _train(model, tokenizer, config, curriculum, progress)
         result = {
             "warm_start": config.model_dump(mode="json"),
             "parameters": model.num_parameters(),
             "loss": loss,
-            "pass_rate_sampled": pass_rate(model, tokenizer, held_out, sampled=True),
-            "pass_rate_greedy": pass_rate(model, tokenizer, held_out, sampled=False),
-            "held_out": HELD_OUT,
+            "pass_rate_sampled": pass_rate(model, tokenizer, curriculum, sampled=True),
+            "pass_rate_greedy": pass_rate(model, tokenizer, curriculum, sampled=False),
+            "held_out": len(curriculum.questions),
             "cpu_seconds": time.process_time() - started,
         }
     with _whole_directory(directory) as unfinished:
@@ -84,25 +82,27 @@ def build_model(config: WarmStartConfig, tokenizer: PreTrainedTokenizerFast) -> 
 
 @torch.no_grad()
 def pass_rate(
-    model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, tasks: list[sort.Task], *, sampled: bool
+    model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, curriculum: Curriculum, *, sampled: bool
 ) -> float:
-    """Share of tasks answered exactly, one answer each, at temperature 1 or greedily."""
-    prompts = tokenizer([task.prompt for task in tasks], padding=True, return_tensors="pt")
+    """Share of the questions answered right, one answer each, at temperature 1 or greedily."""
+    questions = curriculum.questions
+    prompts = tokenizer([question.prompt for question in questions], padding=True, return_tensors="pt")
     how = {"do_sample": True, "top_k": 0, "top_p": 1.0} if sampled else {"do_sample": False}
     output = model.eval().generate(
         input_ids=prompts.input_ids,
         attention_mask=prompts.attention_mask,
-        max_new_tokens=ANSWER_TOKENS,
+        max_new_tokens=curriculum.answer_tokens,
         **how,
     )
     answers = tokenizer.batch_decode(output[:, prompts.input_ids.shape[1] :], skip_special_tokens=True)
-    return sum(a == t.gold_answer for a, t in zip(answers, tasks, strict=True)) / len(tasks)
+    return sum(a in q.right for a, q in zip(answers, questions, strict=True)) / len(questions)
 
 
 def _train(
     model: LlamaForCausalLM,
     tokenizer: PreTrainedTokenizerFast,
     config: WarmStartConfig,
+    curriculum: Curriculum,
     progress: Progress | None,
 ) -> float | None:
     """Next-token loss on the answers only; returns the last one."""
@@ -112,8 +112,7 @@ def _train(
     )
     value = None
     for step in range(config.steps):
-        pairs = sort.demonstrations(rng, config.batch, config.marked_share, config.corrupted_share)
-        ids, targets = _encode(tokenizer, pairs)
+        ids, targets = _encode(tokenizer, curriculum.draw(rng, config.batch))
         logits = model(input_ids=ids).logits  # padding on the right is never attended to
         loss = torch.nn.functional.cross_entropy(
             logits[:, :-1].flatten(0, 1), targets[:, 1:].flatten(), ignore_index=IGNORED
