@@ -137,7 +137,7 @@ def test_a_link_out_of_the_results_is_not_followed(client, results, name):
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"])
-@pytest.mark.parametrize("path", ["/", "/api/cells", "/static/main.js"])
+@pytest.mark.parametrize("path", ["/", "/api/cells", "/static/main.js", "/nothing"])
 def test_reading_is_all_there_is(client, method, path):
     assert client.request(method, path).status_code == 405
 

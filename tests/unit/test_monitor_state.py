@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+from async_rollout.monitor.cell import WatchedCell
+from async_rollout.monitor.places import find_places
 from async_rollout.monitor.watcher import Watcher
 from monitored import BEGUN, commit, enter, expect, finish, start, touch
 from summaries import a_cell
@@ -152,3 +154,16 @@ def test_a_new_attempt_after_done_starts_over(running, tmp_path):
     enter(running, "setting up", attempt=2)
     watcher.scan(BEGUN + 100)
     assert [c.state for c in watcher.listing().cells] == ["retrying"]
+
+
+def test_the_history_of_a_cell_that_is_done_is_read_when_asked_for(running, tmp_path):
+    finish(running, CELL)
+    (place,) = find_places(tmp_path).values()
+    cell = WatchedCell(place)
+    cell.look()
+    assert cell.recent.last is None
+    cell.want_history()
+    assert cell.recent.last.version == 10
+    commit(running, 11)  # from then on it is followed
+    cell.look()
+    assert cell.recent.last.version == 11

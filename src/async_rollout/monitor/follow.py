@@ -39,7 +39,7 @@ class Follower:
             return False
         self._seen = (found.st_size, found.st_mtime_ns)
         self.mtime = found.st_mtime
-        if self._offset and (found.st_ino != self._inode or found.st_size < self._offset):
+        if self._offset and found.st_ino != self._inode:
             self._restart()
         self._inode = found.st_ino
         self._read()
