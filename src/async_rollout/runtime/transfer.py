@@ -1,10 +1,16 @@
-"""Copies between a policy's parameters and a buffer of the weight store (torch side)."""
+"""Copies between a policy's parameters and a buffer of the weight store (torch side).
+
+The parameters are moved into one piece of memory that is laid out as the buffer is, so that
+a publication is a single copy: that is about twice as fast as one for each parameter, since
+only large copies go past the caches, and it takes one call where there is a device between.
+"""
 
 import mmap
 
+import numpy as np
 import torch
 
-from async_rollout.runtime.layout import WeightLayout, lay_out
+from async_rollout.runtime.layout import Entry, WeightLayout, lay_out
 
 
 def layout_of(parameters: dict[str, torch.nn.Parameter]) -> WeightLayout:
@@ -13,31 +19,35 @@ def layout_of(parameters: dict[str, torch.nn.Parameter]) -> WeightLayout:
 
 
 class Transfer:
-    """Knows where each parameter lies; views of a buffer are made once and kept."""
+    """Owns the memory that the parameters live in from now on; they stay the same objects."""
 
     def __init__(self, parameters: dict[str, torch.nn.Parameter]):
+        """All parameters must be on one device."""
         self.layout = layout_of(parameters)
-        self._parameters = list(parameters.values())
-        self._views: dict[int, list[torch.Tensor]] = {}
+        device = next(iter(parameters.values())).device
+        self._flat = torch.zeros(self.layout.size, dtype=torch.uint8, device=device)
+        for entry, parameter in zip(self.layout.entries, parameters.values(), strict=True):
+            parameter.data = _part(self._flat, entry).copy_(parameter.data)
 
     def copy_in(self, buffer: mmap.mmap) -> None:
         """Parameters → buffer."""
-        with torch.no_grad():
-            for view, parameter in zip(self._of(buffer), self._parameters, strict=True):
-                view.copy_(parameter)
+        if self._flat.device.type == "cpu":
+            np.copyto(_bytes(buffer), self._flat.numpy())  # faster than torch's own copy
+        else:
+            torch.from_numpy(_bytes(buffer)).copy_(self._flat)
 
     def copy_out(self, buffer: mmap.mmap) -> None:
         """Buffer → parameters, in place."""
-        with torch.no_grad():
-            for view, parameter in zip(self._of(buffer), self._parameters, strict=True):
-                parameter.copy_(view)
+        if self._flat.device.type == "cpu":
+            np.copyto(self._flat.numpy(), _bytes(buffer))
+        else:
+            self._flat.copy_(torch.from_numpy(_bytes(buffer)))
 
-    def _of(self, buffer: mmap.mmap) -> list[torch.Tensor]:
-        if id(buffer) not in self._views:
-            self._views[id(buffer)] = [
-                torch.frombuffer(buffer, dtype=getattr(torch, e.dtype), count=e.items, offset=e.offset).view(
-                    e.shape
-                )
-                for e in self.layout.entries
-            ]
-        return self._views[id(buffer)]
+
+def _bytes(buffer: mmap.mmap) -> np.ndarray:
+    return np.frombuffer(buffer, np.uint8)
+
+
+def _part(flat: torch.Tensor, entry: Entry) -> torch.Tensor:
+    dtype = getattr(torch, entry.dtype)
+    return flat[entry.offset : entry.offset + entry.size].view(dtype).view(entry.shape)
