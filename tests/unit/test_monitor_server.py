@@ -1,5 +1,7 @@
 """Where the monitor may be served, and under which names."""
 
+import sys
+
 import pytest
 
 from async_rollout.config.errors import ConfigError
@@ -39,3 +41,9 @@ def test_a_directory_that_is_not_there_is_named(tmp_path):
 )
 def test_the_name_in_a_host_header(header, name):
     assert host_name(header) == name
+
+
+def test_without_the_extra_it_says_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    with pytest.raises(ConfigError, match=r"async-rollout\[monitor\]"):
+        serve(tmp_path, "127.0.0.1", 0, None)

@@ -85,6 +85,23 @@ def test_setting_up_stalls_after_the_configured_patience(tmp_path):
     assert card(tmp_path, BEGUN + 901).state == "stalled"
 
 
+def test_a_resumed_cell_may_take_as_long_to_set_up_as_the_first_time(running, tmp_path):
+    enter(running, "failed", reason="killed", time=BEGUN + 11)
+    enter(running, "setting up", attempt=2, time=BEGUN + 12)  # its commits so far are kept
+    touch(running, BEGUN + 12)
+    assert card(tmp_path, BEGUN + 200).state == "retrying"
+    enter(running, "running", attempt=2, time=BEGUN + 200)
+    touch(running, BEGUN + 200)
+    assert card(tmp_path, BEGUN + 201).state == "running"
+
+
+def test_evaluation_may_take_an_hour(running, tmp_path):
+    enter(running, "evaluating", time=BEGUN + 12)
+    touch(running, BEGUN + 12)
+    assert card(tmp_path, BEGUN + 3600).state == "running"
+    assert card(tmp_path, BEGUN + 3613).state == "stalled"
+
+
 def test_a_cell_whose_process_is_gone_has_failed(running, tmp_path):
     gone = subprocess.run(
         [sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, text=True

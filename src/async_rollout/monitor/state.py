@@ -43,9 +43,10 @@ def quiet_for(cell: WatchedCell, now: float) -> float:
 
 def patience(cell: WatchedCell) -> float:
     """Seconds without such an event after which a cell counts as stalled."""
-    if cell.states[-1].state == "evaluating":
+    doing = cell.states[-1].state
+    if doing == "evaluating":
         return EVALUATION_PATIENCE_SEC
-    if cell.recent.interval is None:
+    if doing == "setting up" or cell.recent.interval is None:
         return cell.setup_patience
     return max(STALL_MIN_SEC, STALL_FACTOR * cell.recent.interval)
 
