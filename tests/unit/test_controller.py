@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 from async_rollout.runtime import messages as say
-from async_rollout.runtime.controller import Controller, Prompt
+from async_rollout.runtime.controller import Controller
 from async_rollout.runtime.keeper import Keeper
 from async_rollout.runtime.recorder import Recorder
 from async_rollout.runtime.stopping import Stopping
+from async_rollout.runtime.supply import Prompt
 from async_rollout.types import SampleId, Verdict
 from learning import run_config, trajectory
 
@@ -26,7 +27,7 @@ class Stage:
         self.clock = SimpleNamespace(version=0)
         self.sent, self.judging = [], []
         self.recorder = Recorder(out, {f"task-{n}": "?" for n in range(5)})
-        rollout = SimpleNamespace(role="rollout-0")
+        rollout = SimpleNamespace(role="rollout-0", ready=True)
         self.controller = Controller(
             self.run,
             [Prompt(f"task-{n}", np.zeros(1, np.int32)) for n in range(5)],
@@ -41,7 +42,13 @@ class Stage:
             keeper or Keeper(out, self.run.checkpoint, Stopping(1.0)),
         )
         self.worker = rollout
-        self.controller._dispatch()
+        self.dispatch()
+
+    def dispatch(self) -> None:
+        self.controller._supply.dispatch(self.controller._version, self.controller._may_submit)
+
+    def load(self) -> int:
+        return self.controller._supply.assignments.load("rollout-0")
 
     def finish(self, group: int, sample: int, version: int = 0) -> SampleId:
         key = SampleId(group, sample)
@@ -67,7 +74,7 @@ def test_work_is_sent_in_whole_groups_and_no_more_than_there_is_room_for(stage):
         [SampleId(group, i) for i in range(4)] for group in range(2)
     ]
     stage.complete(0)
-    stage.controller._dispatch()
+    stage.dispatch()
     assert len(stage.sent) == 3
 
 
@@ -126,10 +133,10 @@ def test_a_running_group_that_has_become_too_old_is_cancelled(tmp_path):
     controller._drop_stale(5)
     assert totals.groups == {"stale": 1}
     assert stage.sent[-1] == say.Cancel(frozenset({0}))
-    assert controller._load == {"rollout-0": 7}, "the worker holds its samples still"
+    assert stage.load() == 7, "the worker holds its samples still"
     part = trajectory(np.random.default_rng(0), SampleId(0, 1), versions=(0, 1))
-    controller._hear(stage.worker, say.Cancelled(3, ((part, "te"),)))
-    assert controller._load == {"rollout-0": 4}
+    controller._hear(stage.worker, say.Cancelled(tuple(SampleId(0, i) for i in (1, 2, 3)), ((part, "te"),)))
+    assert stage.load() == 4
     assert totals.samples == {"generated": 2, "stale": 1, "cancelled": 1}
     assert totals.tokens["generated"] == totals.tokens["stale"] + totals.tokens["cancelled"]
     stage.recorder.close()
@@ -144,6 +151,6 @@ def test_every_waiting_group_may_be_stale(tmp_path):
     stage.controller._hear(None, say.BatchRequest(7))
     stage.controller._hand_over()
     assert stage.recorder.totals.groups == {"stale": 2}
-    stage.controller._dispatch()
+    stage.dispatch()
     assert [m.admitted_at for m in stage.sent[-2:]] == [7, 7]
     stage.recorder.close()

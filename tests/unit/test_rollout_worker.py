@@ -18,7 +18,7 @@ class Worker(RolloutWorker):
     """Samples of a length that their prompt gives; every message is kept, the clock can be set."""
 
     def __init__(self, slots: int = 4, **rollout):
-        self.clock = SimpleNamespace(version=0)
+        self.clock = SimpleNamespace(version=0, lease=lambda *_: None)
         self.sent: list = []
         store = SimpleNamespace(clock=self.clock, read=lambda *_: self.clock.version)
         channel = SimpleNamespace(send=self.sent.append, unsent=False)
@@ -172,7 +172,7 @@ def test_cancelled_samples_are_given_back():
     worker.steps(2)
     worker.cancel(frozenset({0}))
     (cancelled,) = worker.heard(say.Cancelled)
-    assert cancelled.samples == 3
+    assert sorted(cancelled.samples) == [SampleId(0, i) for i in range(3)]
     assert [(t.id, len(t.response_ids), t.finish_reason) for t, _ in cancelled.begun] == [
         (SampleId(0, 0), 2, "cancelled"),
         (SampleId(0, 1), 2, "cancelled"),

@@ -21,6 +21,8 @@ _OVERLAP = (
     "update",
     "min_decode_steps",
     "max_recompute_share",
+    "sample_timeout_sec",
+    "sample_attempts",
     "threads",
 )
 

@@ -46,6 +46,16 @@ class RolloutConfig(Block):
         gt=0,
         le=1,
     )
+    sample_timeout_sec: float = key(
+        1800,
+        "a sample that takes longer since it was handed out is drawn again, with another stream; a worker "
+        "that was silent all that time is replaced",
+        unit="s",
+        gt=0,
+    )
+    sample_attempts: int = key(
+        3, "times that a sample is drawn, when it is late or lost, before its group is rejected", ge=1
+    )
     prefill_tokens: int = key(16384, "tokens of one prefill forward, padding included", unit="tokens", ge=16)
     threads: int = key(1, "compute threads a worker", ge=1)
 

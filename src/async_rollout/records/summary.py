@@ -122,6 +122,8 @@ class Summary(Record):
     resumed_samples: Count
     recomputed_tokens: Count
     recompute_sec: Seconds
+    restarts: Count = 0  # rollout workers that were replaced
+    redrawn_samples: Count = 0  # lost with a worker or late, and drawn again
     queue_depth_trace: QueueTrace
     event_counts: dict[str, Count]
     event_trace: EventTrace

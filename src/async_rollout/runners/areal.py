@@ -17,13 +17,14 @@ from async_rollout.rewards.pool import RewardPool
 from async_rollout.runners.evaluation import record_evaluation
 from async_rollout.runners.outcome import Outcome
 from async_rollout.runtime import messages as say
-from async_rollout.runtime.controller import Controller, Prompt, wait_for
+from async_rollout.runtime.controller import Controller, wait_for
 from async_rollout.runtime.keeper import Keeper
 from async_rollout.runtime.progress import Progress
 from async_rollout.runtime.recorder import Recorder
 from async_rollout.runtime.resources import ResourceLog
 from async_rollout.runtime.snapshots import due_versions, snapshot_path
 from async_rollout.runtime.supervisor import Supervisor, Worker
+from async_rollout.runtime.supply import Prompt
 from async_rollout.runtime.weights import WeightStore
 from async_rollout.tasks.splits import read_splits, split_paths
 
@@ -81,8 +82,8 @@ def run(
         eval_prompts = tuple(codec.encode(rendered(codec, t, config.prompt)) for t in splits.held_out)
         for version in due_versions(config, store.clock.version):
             path = snapshot_path(out, version)
-            supervisor.send(rollout[0], say.Evaluate(version, str(path), eval_prompts))
-            done = wait_for(supervisor, rollout[0], say.Evaluated, _EVALUATION_PATIENCE_SEC)
+            supervisor.send(controller.rollout, say.Evaluate(version, str(path), eval_prompts))
+            done = wait_for(supervisor, controller.rollout, say.Evaluated, _EVALUATION_PATIENCE_SEC)
             record_evaluation(recorder, rewards, splits.held_out, version, done.sampled, done.greedy)
         evaluated, version = time.monotonic(), store.clock.version
     shutil.rmtree(out / "snapshots")

@@ -10,8 +10,8 @@ from async_rollout.config.run import RunConfig
 from async_rollout.policy.interface import Engine, Policy
 from async_rollout.rewards.pool import RewardPool
 from async_rollout.runners.judging import judge_all
-from async_rollout.runtime.controller import Prompt
 from async_rollout.runtime.recorder import Recorder
+from async_rollout.runtime.supply import Prompt
 from async_rollout.tasks.order import TaskOrder
 from async_rollout.types import Group, Sample, SampleId, SampleRequest, Trajectory
 

@@ -23,13 +23,13 @@ from async_rollout.runners.generator import Generator
 from async_rollout.runners.outcome import Outcome
 from async_rollout.runtime.checkpoint import load_training, write_training
 from async_rollout.runtime.collapse import collapsed
-from async_rollout.runtime.controller import Prompt
 from async_rollout.runtime.events import Events
 from async_rollout.runtime.keeper import Keeper
 from async_rollout.runtime.progress import Progress
 from async_rollout.runtime.recorder import Recorder
 from async_rollout.runtime.resources import ResourceLog
 from async_rollout.runtime.snapshots import due_versions, is_due, load_snapshot, snapshot_path, write_snapshot
+from async_rollout.runtime.supply import Prompt
 from async_rollout.tasks.splits import read_splits, split_paths
 from async_rollout.tasks.task import Task
 from async_rollout.types import Group

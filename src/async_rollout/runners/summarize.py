@@ -77,6 +77,8 @@ def summarize(
         resumed_samples=totals.resumed_samples,
         recomputed_tokens=totals.recomputed_tokens,
         recompute_sec=totals.recompute_sec,
+        restarts=totals.restarts,
+        redrawn_samples=totals.redrawn_samples,
         queue_depth_trace=QueueTrace(
             seconds=[c.seconds for c in commits],
             waiting=[c.waiting_groups for c in commits],

@@ -5,11 +5,7 @@ until the commit that the group ends in; nothing else may be handed over meanwhi
 """
 
 import time
-from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
-
-import numpy as np
 
 from async_rollout.config.run import RunConfig
 from async_rollout.rewards.pool import RewardPool
@@ -22,20 +18,13 @@ from async_rollout.runtime.recorder import Recorder
 from async_rollout.runtime.replay import Replay
 from async_rollout.runtime.resources import ResourceLog
 from async_rollout.runtime.staleness import Aged, Bounds, choose, may_submit, too_old
-from async_rollout.runtime.supervisor import Supervisor, Worker
+from async_rollout.runtime.supervisor import Supervisor, Worker, WorkerDied
+from async_rollout.runtime.supply import Prompt, Supply
 from async_rollout.tasks.order import TaskOrder
-from async_rollout.types import Group, Sample, SampleId, SampleRequest, Trajectory, Verdict
+from async_rollout.types import Group, Sample, SampleId, Trajectory, Verdict
 
 _POLL_SEC = 0.5
 UNJUDGED = Verdict(reward=float("nan"), verdict="unjudged", infrastructure=True)
-
-
-@dataclass(frozen=True, slots=True)
-class Prompt:
-    """A training task as the controller needs it."""
-
-    task_id: str
-    ids: np.ndarray  # (P,) int32
 
 
 class Controller:
@@ -60,7 +49,6 @@ class Controller:
         self._order = TaskOrder(len(prompts), run.seed)
         self._bounds = Bounds(run.batch.groups, run.staleness_bound, run.train.updates)
         self._supervisor = supervisor
-        self._rollout = list(rollout)
         self._trainer = trainer
         self._clock = clock
         self._rewards = rewards
@@ -68,26 +56,33 @@ class Controller:
         self._progress = progress
         self._resources = resources
         self._keeper = keeper
-        self._replay = Replay()
-        self._load = dict.fromkeys((w.role for w in rollout), 0)  # samples sent and not finished
-        self._judging: dict[SampleId, tuple[Trajectory, str]] = {}
+        self._replay, self._judging = keeper.state.work if keeper.state else (Replay(), {})
+        for key, (_, text) in self._judging.items():
+            rewards.submit(key, self._task_of(key.group), text)
+        self._supply = Supply(
+            run,
+            self._prompt_of,
+            supervisor,
+            rollout,
+            self._replay,
+            self._judging,
+            recorder.totals,
+            clock.version,
+        )
         self._requested: int | None = None  # version of the trainer's open request
         self._leased: tuple[Group, ...] = ()
         self._version = clock.version
-        self._again: deque[list[SampleId]] = deque()  # to be drawn before anything new
         self.collapsed = False
-        if keeper.state is not None:
-            self._go_on(*keeper.state.work)
 
     def run(self) -> None:
         """Until the last commit, or a collapse."""
         while self._version < self._run.train.updates and not self.collapsed:
-            self._dispatch()
+            self._supply.dispatch(self._version, self._may_submit)
             self._hand_over()
             self._supervisor.poll(self._rewards.waitables(), min(_POLL_SEC, self._rewards.patience()))
-            for worker in self._supervisor.workers:
-                for message in self._supervisor.receive(worker):
-                    self._hear(worker, message)
+            for worker in list(self._supervisor.workers):
+                self._listen(worker)
+            self._give_up(self._supply.watch(self._version))
             for key, verdict in self._rewards.poll():
                 self._judged(key, verdict)
             self._progress.idle(
@@ -95,19 +90,36 @@ class Controller:
                 f"queue {self._replay.waiting}+{self._replay.running}, {len(self._judging)} being judged"
             )
 
+    @property
+    def rollout(self) -> Worker:
+        """A rollout worker."""
+        return self._supply.workers[0]
+
+    def _listen(self, worker: Worker) -> None:
+        try:
+            messages = self._supervisor.receive(worker)
+        except WorkerDied as death:
+            self._give_up(self._supply.replace(worker, death, self._version))
+            self._resources.add(worker.role, self._supervisor.pids()[worker.role])
+            self._progress.say(f"{death}: replaced")
+            return
+        for message in messages:
+            self._hear(worker, message)
+
     def _hear(self, worker: Worker, message: object) -> None:
         match message:
             case say.Finished():
                 self._started(message.started)
-                self._load[worker.role] -= len(message.samples)
+                self._supply.assignments.heard(worker.role, [t.id for t, _ in message.samples])
                 for trajectory, text in message.samples:
                     self._finished(trajectory, text)
             case say.Cancelled():
-                self._load[worker.role] -= message.samples
+                self._supply.assignments.heard(worker.role, message.samples)
                 for trajectory, text in message.begun:
                     self._cancelled(trajectory, text)
             case say.Reloaded():
                 self._started(message.started)
+                self._supply.assignments.heard(worker.role)
                 self._recorder.reloaded(message.resumed_samples, message.recomputed_tokens, message.seconds)
             case say.BatchRequest():
                 self._requested = message.version
@@ -118,50 +130,10 @@ class Controller:
             case say.Committed():
                 self._committed(message)
 
-    def _dispatch(self) -> None:
-        """Start groups while admission allows and a worker has room; the emptiest worker first."""
-        size = self._run.batch.group_size
-        enough = self._run.slots + self._run.rollout.prefetch_groups * size
-        while self._again or self._may_submit():
-            worker = min(self._rollout, key=lambda w: self._load[w.role])
-            if self._load[worker.role] >= enough:
-                return
-            self._submit(worker, self._again.popleft() if self._again else self._admit(size))
-
     def _may_submit(self) -> bool:
         totals = self._recorder.totals
         lost = sum(n for what, n in totals.groups.items() if what != "trained")
         return may_submit(totals.submitted - lost, self._version, self._bounds)
-
-    def _admit(self, size: int) -> list[SampleId]:
-        number = self._recorder.totals.submitted
-        self._recorder.totals.submitted += 1
-        self._replay.open(number, self._task_of(number), size, self._version)
-        return self._replay.unfinished(number)
-
-    def _submit(self, worker: Worker, samples: Sequence[SampleId]) -> None:
-        self._load[worker.role] += len(samples)
-        limit = self._run.sampling.max_new_tokens
-        requests = tuple(SampleRequest(i, self._prompt_of(i.group).ids, limit) for i in samples)
-        self._supervisor.send(worker, say.Work(self._version, requests))
-
-    def _go_on(self, replay: Replay, judging: dict[SampleId, tuple[Trajectory, str]]) -> None:
-        """From a checkpoint: answers without a verdict are judged, samples that were running drawn again.
-
-        Nothing is admitted for that, so that the first admission is no burst.
-        """
-        self._replay, self._judging = replay, judging
-        for key, (_, text) in judging.items():
-            self._rewards.submit(key, self._task_of(key.group), text)
-        for _, number in replay.under_way():
-            self._draw_again(number)
-
-    def _draw_again(self, number: int) -> None:
-        """Samples of a running group that nobody draws any more."""
-        if missing := [i for i in self._replay.unfinished(number) if i not in self._judging]:
-            if len(missing) == self._run.batch.group_size:
-                self._replay.renew(number, self._version)
-            self._again.append(missing)
 
     def _prompt_of(self, number: int) -> Prompt:
         return self._prompts[self._order.index(number)[1]]
@@ -203,6 +175,12 @@ class Controller:
         number = sample.trajectory.id.group
         self._drop([*self._replay.reject(number), sample], number, "infrastructure")
 
+    def _give_up(self, groups: Sequence[int]) -> None:
+        """Groups of which a sample was lost too often."""
+        for number in groups:
+            self._drop(self._replay.reject(number), number, "lost")
+        self._supply.cancel(groups)
+
     def _hand_over(self) -> None:
         if self._requested is None:
             return
@@ -237,9 +215,7 @@ class Controller:
             self._drop(group.samples, group.number, "stale")
         for number in cancelled:
             self._drop(self._replay.reject(number), number, "stale")
-        if cancelled:
-            for worker in self._rollout:
-                self._supervisor.send(worker, say.Cancel(frozenset(cancelled)))
+        self._supply.cancel(cancelled)
 
     def _too_old(self, groups: Sequence[Aged], version: int) -> list[int]:
         return [number for oldest, number in groups if too_old(oldest, version, self._bounds)]

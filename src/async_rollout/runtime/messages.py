@@ -9,7 +9,7 @@ import numpy as np
 
 from async_rollout.records.states import Reason
 from async_rollout.runtime.layout import WeightLayout
-from async_rollout.types import Group, SampleRequest, Trajectory, UpdateMetrics
+from async_rollout.types import Group, SampleId, SampleRequest, Trajectory, UpdateMetrics
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +61,9 @@ class Finished:
 
 @dataclass(frozen=True, slots=True)
 class Cancelled:
-    """From a rollout worker: this many samples will not come, and these are what some of them had."""
+    """From a rollout worker: these samples will not come, and this is what some of them had."""
 
-    samples: int
+    samples: tuple[SampleId, ...]
     begun: tuple[tuple[Trajectory, str], ...]
 
 

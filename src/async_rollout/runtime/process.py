@@ -1,6 +1,6 @@
 """What every spawned process does before and after its real work. Imports no torch.
 
-A process dies with its parent, leaves Ctrl-C to the parent, writes what it prints into the
+A process dies with its parent, leaves Ctrl-C and SIGTERM to the parent, writes what it prints into the
 cell's logs, and says why when it fails.
 """
 
@@ -20,6 +20,7 @@ from async_rollout.lifeline import die_with_parent
 from async_rollout.runtime import messages as say
 from async_rollout.runtime.events import Events
 from async_rollout.runtime.failure import reason_of
+from async_rollout.runtime.stopping import SIGNALS
 
 PEER_GONE = 3  # exit code of a process that ends because another one did
 
@@ -39,7 +40,8 @@ def live(seat: Seat, arguments: dict[str, Any]) -> None:
     """Body of a spawned process."""
     started = time.monotonic()
     die_with_parent()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for number in (signal.SIGINT, *SIGNALS):  # a terminal and a cluster signal all processes of a run
+        signal.signal(number, signal.SIG_IGN)
     _log_to(seat.out)
     limit_threads(seat.threads)
     if code := serve(seat, arguments, started):

@@ -36,6 +36,8 @@ class Totals:
     recomputed_tokens: int = 0
     recompute_sec: float = 0.0
     infrastructure_failures: int = 0
+    restarts: int = 0  # rollout workers that were replaced
+    redrawn_samples: int = 0  # lost with a worker or late, and drawn again
 
 
 class Recorder:

@@ -46,9 +46,17 @@ class Replay:
         group = self._running[number]
         return [SampleId(number, i, n) for i, n in group.expected.items() if i not in group.samples]
 
-    def renew(self, number: int, version: int) -> None:
-        """Nothing of a running group is left: it is as young as its next admission."""
-        self._running[number].admitted_at, self._running[number].started_at = version, None
+    def retry(self, sample: SampleId) -> SampleId:
+        """A sample that was lost is expected anew, as its next attempt."""
+        self._running[sample.group].expected[sample.sample] = sample.attempt + 1
+        return sample._replace(attempt=sample.attempt + 1)
+
+    def renew(self, number: int, version: int, *, whole: bool) -> None:
+        """Samples of a running group, or the `whole` of it, will start anew at this version or later."""
+        group = self._running[number]
+        group.admitted_at = version
+        if group.started_at is not None:
+            group.started_at = None if whole else min(group.started_at, version)
 
     def expects(self, sample: SampleId) -> bool:
         """True if this very attempt is still wanted."""

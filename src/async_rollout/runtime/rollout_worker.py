@@ -45,7 +45,8 @@ class RolloutWorker:
         self._config = config
         self._policy = policy
         self._events = events
-        self._version = store.clock.version
+        self._version = 0  # of the weights that it was built with; a later version is read before any work
+        store.clock.lease(index, None)  # one that was killed may have left its own
         self._engine = policy.engine(slots=config.slots, seed=config.seed, version=self._version)
         self._transfer = Transfer(policy.parameters())
         self._queue: deque[tuple[int, SampleRequest]] = deque()  # (admitted at, request)
@@ -65,10 +66,10 @@ class RolloutWorker:
 
     def cancel(self, groups: frozenset[int]) -> None:
         """Forget these groups, queued or running, and say what was lost with them."""
-        held = len(self._queue) + len(self._engine.running())
+        held = [*self._engine.running(), *(request.id for _, request in self._queue)]
         begun = self._engine.cancel(groups)
         self._queue = deque(item for item in self._queue if item[1].id.group not in groups)
-        if gone := held - len(self._queue) - len(self._engine.running()):
+        if gone := tuple(sample for sample in held if sample.group in groups):
             self._controller.send(say.Cancelled(gone, self._with_texts(begun)))
 
     def advance(self) -> None:

@@ -4,12 +4,14 @@ A process is spawned, never forked; it dies with its parent; its end of the chan
 when it dies, whatever killed it. `stop` returns only when every process is gone.
 """
 
+import atexit
 import multiprocessing
 import os
 import signal
 import sys
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,15 +23,15 @@ from async_rollout.runtime import messages as say
 from async_rollout.runtime.process import PEER_GONE, Seat, live
 
 _LAST_WORDS_SEC = 2.0  # for a process that closed its channel to be gone
-_TERMINATE_SEC = 1.0
 
 
 class WorkerDied(Exception):
     """A process ended that should not have; the message names it and holds its traceback."""
 
-    def __init__(self, message: str, reason: Reason = "error"):
+    def __init__(self, message: str, reason: Reason = "error", killed: frozenset[str] = frozenset()):
         super().__init__(message)
         self.reason = reason
+        self.killed = killed  # roles of all who are gone, if each was ended by a signal
 
 
 class SetupTimeout(Exception):
@@ -43,6 +45,10 @@ class Worker:
     role: str
     process: Any  # multiprocessing's process handle
     channel: Channel
+    target: str = ""
+    threads: int = 1
+    arguments: dict[str, Any] = field(default_factory=dict)
+    started: float = field(default_factory=time.monotonic)
     ready: bool = False
     unheard: list[Any] = field(default_factory=list)  # came with its Ready
 
@@ -55,6 +61,7 @@ class Supervisor:
         self._out = out
         self._context = multiprocessing.get_context("spawn")
         self.workers: list[Worker] = []
+        atexit.register(self._kill)
 
     def start(self, role: str, target: str, *, threads: int, **arguments: Any) -> Worker:
         """Spawn `target` (`module:function`) as `role`; channels among `arguments` go with it."""
@@ -65,9 +72,16 @@ class Supervisor:
         process.start()
         for end in (theirs, *(a for a in arguments.values() if isinstance(a, Channel))):
             end.close()
-        worker = Worker(role, process, ours)
+        worker = Worker(role, process, ours, target, threads, arguments)
         self.workers.append(worker)
         return worker
+
+    def replace(self, worker: Worker) -> Worker:
+        """Another process in the place of one that died; it is not ready yet."""
+        self.workers.remove(worker)
+        _end(worker.process)
+        worker.channel.close()
+        return self.start(worker.role, worker.target, threads=worker.threads, **worker.arguments)
 
     def pids(self) -> dict[str, int]:
         """Process by role, this one included."""
@@ -87,15 +101,19 @@ class Supervisor:
             self.poll([], min(self._config.setup_poll_sec, self._config.setup_timeout_sec - waited))
             for worker in self.workers:  # the ready ones too: one may die while others build
                 worker.unheard = self.receive(worker)
-                if worker.unheard and not worker.ready:  # the first thing it says is that it is ready
-                    worker.ready = True
-                    del worker.unheard[0]
             if time.monotonic() - notice >= self._config.setup_poll_sec:
                 print(f"waiting for {names}", file=sys.stderr, flush=True)
                 notice = time.monotonic()
 
+    def check_ready(self) -> None:
+        """Raise SetupTimeout if one that was started later takes too long."""
+        limit = time.monotonic() - self._config.setup_timeout_sec
+        for worker in self.workers:
+            if not worker.ready and worker.started < limit:
+                raise SetupTimeout(f"{worker.role} was not ready after {self._config.setup_timeout_sec:g} s")
+
     def receive(self, worker: Worker) -> list[Any]:
-        """Messages of a worker. Raises WorkerDied if it failed or is gone."""
+        """Messages of a worker, but for its being ready. Raises WorkerDied if it failed or is gone."""
         messages, worker.unheard = worker.unheard, []
         try:
             messages += worker.channel.receive()
@@ -104,14 +122,13 @@ class Supervisor:
         for message in messages:
             if isinstance(message, say.Failed):
                 raise WorkerDied(f"{worker.role} failed:\n{message.traceback}", message.reason)
-        return messages
+            worker.ready |= isinstance(message, say.Ready)
+        return [message for message in messages if not isinstance(message, say.Ready)]
 
     def send(self, worker: Worker, message: Any) -> None:
-        """Queue a message. Raises WorkerDied if the worker is gone."""
-        try:
+        """Queue a message. That a worker is gone is told by `receive`, after its last words."""
+        with suppress(ChannelClosed):
             worker.channel.send(message)
-        except ChannelClosed:
-            raise self._obituary() from None
 
     def poll(self, also: Iterable[Any], timeout: float) -> None:
         """Wait for a message of any worker, or for anything else with `fileno()`."""
@@ -124,7 +141,7 @@ class Supervisor:
         """
         for worker in self.workers:
             if not (worker.ready and _tell_to_stop(worker)):
-                worker.process.terminate()
+                worker.process.kill()
         deadline = time.monotonic() + self._config.shutdown_sec
         open_ = [w for w in self.workers if w.process.is_alive()]
         while open_ and time.monotonic() < deadline:
@@ -134,6 +151,12 @@ class Supervisor:
             _end(worker.process)
             worker.channel.close()
         self.workers = []
+        atexit.unregister(self._kill)
+
+    def _kill(self) -> None:
+        """Before Python's own exit, which would send SIGTERM and wait: workers leave that to the parent."""
+        for worker in self.workers:
+            worker.process.kill()
 
     def _obituary(self) -> WorkerDied:
         """Who is gone and how, the first cause first, once the dead had time to be seen.
@@ -151,7 +174,12 @@ class Supervisor:
                 return WorkerDied("a worker closed its channel and lives on")
             time.sleep(0.01)
         texts, reasons = zip(*(self._epitaph(w) for w in dead), strict=True)
-        return WorkerDied("\n".join(texts), next((r for r in reasons if r != "error"), "error"))
+        killed = all(w.process.exitcode < 0 for w in dead)
+        return WorkerDied(
+            "\n".join(texts),
+            next((r for r in reasons if r != "error"), "error"),
+            frozenset(w.role for w in dead) if killed else frozenset(),
+        )
 
     def _epitaph(self, worker: Worker) -> tuple[str, Reason]:
         code = worker.process.exitcode
@@ -189,9 +217,7 @@ def _tell_to_stop(worker: Worker) -> bool:
 def _end(process: Any) -> None:
     """Make sure that a process is gone, and reap it."""
     process.join(0.01)
-    for force in (process.terminate, process.kill):
-        if process.is_alive():
-            force()
-            process.join(_TERMINATE_SEC)
+    if process.is_alive():
+        process.kill()
     process.join()
     process.close()
