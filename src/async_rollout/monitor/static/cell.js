@@ -8,7 +8,7 @@ import { cells } from "./store.js";
 import { go, link, view } from "./url.js";
 
 const PLOTS = { pass: "Pass rate", reward: "Reward", staleness: "Staleness", ages: "Age of trained tokens", ess: "Effective sample size",
-  kl: "KL", speed: "Trained tokens / s", queue: "Queue depth", timeline: "Timeline" };
+  kl: "KL", speed: "Trained tokens / s", queue: "Queue depth" };
 const AGAIN_MS = 2000; // between two requests for one cell
 let open = null; // id of the cell whose page stands
 let busy = false;
@@ -55,12 +55,13 @@ function back() {
 }
 
 function frame(card) {
-  const plot = ([name, title]) => h("section", { class: "panel", "aria-label": title }, h("h3", {}, title), h("div", { id: `plot-${name}`, class: "plot small" }));
+  const plot = ([name, title], kind = "panel") => h("section", { class: kind, "aria-label": title }, h("h3", {}, title), h("div", { id: `plot-${name}`, class: "plot small" }));
   const part = (id, title, isOpen) => h("details", { class: "panel", open: isOpen }, h("summary", {}, title), h("div", { id }));
   return h("div", { "data-cell": card.id },
     h("section", { class: "panel" }, h("div", { id: "cell-head", class: "head" }), h("dl", { id: "cell-facts", class: "facts" }), h("div", { id: "cell-findings" })),
-    h("div", { class: "grid" }, Object.entries(PLOTS).map(plot),
-      h("section", { class: "panel", "aria-label": "Busy" }, h("h3", { id: "busy-title" }, "Busy"), h("div", { id: "cell-busy", class: "busy" }))),
+    h("div", { class: "grid" }, Object.entries(PLOTS).map((entry) => plot(entry)),
+      h("section", { class: "panel", "aria-label": "Busy" }, h("h3", { id: "busy-title" }, "Busy"), h("div", { id: "cell-busy", class: "busy" })),
+      plot(["timeline", "Timeline"], "panel wide")),
     part("cell-samples", "Latest samples", true), part("cell-states", "States", false),
     part("cell-stdout", "stdout.log, its end", true), part("cell-stderr", "stderr.log, its end", false), part("cell-config", "Configuration", false));
 }

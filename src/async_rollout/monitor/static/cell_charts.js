@@ -10,7 +10,7 @@ const line = (xy, name, color, more = {}) => ({ ...xy, name, type: "scatter", mo
 
 export async function drawCell(card, history, detail) {
   const of = (y) => points(history, y, "version");
-  const one = (name, y, label) => draw(byId(`plot-${name}`), [line(of(y), label, PALETTE[0])], { x: "updates", yaxis: { rangemode: "tozero" } });
+  const one = (name, y, label, yaxis = {}) => draw(byId(`plot-${name}`), [line(of(y), label, PALETTE[0])], { x: "updates", yaxis: { rangemode: "tozero", ...yaxis } });
   await draw(byId("plot-pass"), [line(of("pass_rate"), "training", PALETTE[0]),
     line(of("eval"), "held-out", PALETTE[1], { mode: "lines+markers" })], { x: "updates", legend: true, yaxis: { range: [-0.02, 1.02] } });
   byId("plot-pass").dataset.points = history.columns.version.length;
@@ -18,7 +18,7 @@ export async function drawCell(card, history, detail) {
   const bound = card.k === "inf" || !card.version ? [] : [line({ x: extent(history), y: [card.k, card.k] }, `K = ${card.k}`, PALETTE[5], { line: { dash: "dot", color: PALETTE[5] } })];
   await draw(byId("plot-staleness"), [line(of("staleness"), "mean", PALETTE[0]), ...bound], { x: "updates", legend: true, yaxis: { rangemode: "tozero" } });
   await one("ess", "ess", "effective sample size");
-  await one("kl", "kl", "KL");
+  await one("kl", "kl", "KL", { exponentformat: "e" });
   await one("speed", "speed", "tokens / s");
   await draw(byId("plot-queue"), [line(of("waiting"), "waiting", PALETTE[0]), line(of("running"), "running", PALETTE[1])],
     { x: "updates", y: "groups", legend: true, yaxis: { rangemode: "tozero" } });
