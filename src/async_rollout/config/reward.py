@@ -8,6 +8,16 @@ from async_rollout.config.block import Block, key
 class RewardConfig(Block):
     """The judges."""
 
+    backend: Literal["pool", "file_shards"] = key(
+        "pool",
+        "`pool`: processes beside the controller; `file_shards`: workers that share files with the run",
+    )
+    hosts: list[str] = key(
+        list,
+        "where workers of `file_shards` run, in turn: `localhost`, `slurm` (a step of this job), `hand` (see "
+        "`async-rollout reward-workers`), or a host for ssh that has the same files; none: here",
+    )
+    ssh_options: list[str] = key(list, "arguments of ssh before the host, such as `-p`, `2222`")
     workers: int = key(1, "judging processes", ge=1)
     timeout_sec: float = key(10, "for one answer, then its worker is replaced", unit="s", gt=0)
     retries: int = key(2, "further tries after a failure of the judge itself", ge=0)

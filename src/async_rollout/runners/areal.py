@@ -13,7 +13,7 @@ from async_rollout.channels import pair
 from async_rollout.config.run import RunConfig
 from async_rollout.policy.prompt import rendered
 from async_rollout.policy.registry import build_codec
-from async_rollout.rewards.pool import RewardPool
+from async_rollout.rewards.backend import build_rewards
 from async_rollout.runners.evaluation import record_evaluation
 from async_rollout.runners.outcome import Outcome
 from async_rollout.runtime import messages as say
@@ -45,7 +45,7 @@ def run(
     splits = read_splits(data, config.data)
     store = WeightStore(max(0, keeper.version - 1))  # a resumed trainer publishes the next version first
     supervisor = crew(config.supervision, out)
-    rewards = RewardPool(split_paths(data), config.reward)
+    rewards = build_rewards(split_paths(data), config.reward, out)
     with ExitStack() as stack:  # each is closed whatever happens to the others, the last one first
         stack.callback(store.close)
         stack.callback(rewards.close)

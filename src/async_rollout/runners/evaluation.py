@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from async_rollout.rewards.pool import RewardPool
+from async_rollout.rewards.backend import Rewards
 from async_rollout.runners.judging import judge_all
 from async_rollout.runtime.recorder import Recorder
 from async_rollout.tasks.task import Task
@@ -15,7 +15,7 @@ class UnjudgedEvaluation(Exception):
 
 def record_evaluation(
     recorder: Recorder,
-    pool: RewardPool,
+    pool: Rewards,
     tasks: Sequence[Task],
     version: int,
     sampled: Sequence[str],

@@ -8,7 +8,7 @@ from itertools import groupby
 
 from async_rollout.config.run import RunConfig
 from async_rollout.policy.interface import Engine, Policy
-from async_rollout.rewards.pool import RewardPool
+from async_rollout.rewards.backend import Rewards
 from async_rollout.runners.judging import judge_all
 from async_rollout.runtime.recorder import Recorder
 from async_rollout.runtime.supply import Prompt
@@ -24,7 +24,7 @@ class Generator:
         config: RunConfig,
         policy: Policy,
         prompts: list[Prompt],
-        rewards: RewardPool,
+        rewards: Rewards,
         recorder: Recorder,
     ):
         self._config = config

@@ -3,11 +3,11 @@
 from collections.abc import Hashable, Sequence
 
 from async_rollout.channels import poll
-from async_rollout.rewards.pool import RewardPool
+from async_rollout.rewards.backend import Rewards
 from async_rollout.types import Verdict
 
 
-def judge_all(pool: RewardPool, answers: Sequence[tuple[Hashable, str, str]]) -> dict[Hashable, Verdict]:
+def judge_all(pool: Rewards, answers: Sequence[tuple[Hashable, str, str]]) -> dict[Hashable, Verdict]:
     """Verdict by key for answers given as (key, task id, text). Raises RewardError if the pool gives up.
 
     Verdicts of other answers, whose groups were rejected before they came, are let go.

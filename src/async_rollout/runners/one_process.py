@@ -17,7 +17,7 @@ from async_rollout.policy.interface import Policy
 from async_rollout.policy.prompt import rendered
 from async_rollout.policy.registry import build_policy
 from async_rollout.policy.respond import respond
-from async_rollout.rewards.pool import RewardPool
+from async_rollout.rewards.backend import Rewards, build_rewards
 from async_rollout.runners.evaluation import record_evaluation
 from async_rollout.runners.generator import Generator
 from async_rollout.runners.outcome import Outcome
@@ -129,7 +129,7 @@ def run_in_one_process(
     created = time.monotonic()
     role = f"{config.mode}-0"
     splits = read_splits(data, config.data)
-    rewards = RewardPool(split_paths(data), config.reward)
+    rewards = build_rewards(split_paths(data), config.reward, out)
     with ExitStack() as stack:
         stack.callback(rewards.close)
         events = Events(out / "trace" / f"{role}.jsonl", role)
@@ -165,7 +165,7 @@ def _evaluate(
     config: RunConfig,
     out: Path,
     policy: Policy,
-    rewards: RewardPool,
+    rewards: Rewards,
     recorder: Recorder,
     tasks: list[Task],
     last: int,

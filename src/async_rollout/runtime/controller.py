@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 
 from async_rollout.config.run import RunConfig
-from async_rollout.rewards.pool import RewardPool
+from async_rollout.rewards.backend import Rewards
 from async_rollout.runtime import messages as say
 from async_rollout.runtime.clock import Clock
 from async_rollout.runtime.collapse import collapsed
@@ -38,7 +38,7 @@ class Controller:
         rollout: Sequence[Worker],
         trainer: Worker,
         clock: Clock,
-        rewards: RewardPool,
+        rewards: Rewards,
         recorder: Recorder,
         progress: Progress,
         resources: ResourceLog,
