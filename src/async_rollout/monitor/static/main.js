@@ -1,7 +1,6 @@
 // Puts the parts together: what is drawn again when cells change, and when the view changes.
 
 import { closeCell, renderCell } from "./cell.js";
-import { plotly } from "./charts.js";
 import { renderAxes, renderCurves } from "./curves.js";
 import { byId, h } from "./dom.js";
 import { renderFilters, renderStates, shown } from "./filters.js";
@@ -79,4 +78,3 @@ matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => (vie
 setInterval(refreshTimes, 5000);
 renderAxes();
 render();
-requestIdleCallback ? requestIdleCallback(() => plotly()) : plotly();
