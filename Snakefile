@@ -24,9 +24,11 @@ include: "workflow/rules/run.smk"
 include: "workflow/rules/tables.smk"
 include: "workflow/rules/figures.smk"
 include: "workflow/rules/report.smk"
+include: "workflow/rules/failures.smk"
 
 
 rule all:
     default_target: True
     input:
+        SUMMARIES,  # by name: a report of what there was must not hide a cell that failed
         REPORT,

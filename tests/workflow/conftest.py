@@ -40,19 +40,21 @@ class Checkout:
         program.write_text(f"#!{sys.executable}\n{STAND_IN.read_text()}")
         program.chmod(program.stat().st_mode | stat.S_IXUSR)
 
-    def snakemake(self, *arguments: str) -> str:
-        """What `snakemake --cores 2 ARGUMENTS` writes; it must succeed."""
+    def snakemake(self, *arguments: str, fails: str | None = None) -> str:
+        """What `snakemake --cores 2 ARGUMENTS` writes; it must succeed, unless the cell `fails`."""
         paths = [Path(async_rollout.__file__).parents[1], ROOT / "tests"]
         environment = {
             **os.environ,
             "PATH": os.pathsep.join([str(self.directory / "bin"), os.environ["PATH"]]),
             "PYTHONPATH": os.pathsep.join(map(str, paths)),
         }
+        if fails:
+            environment["STAND_IN_FAILS"] = fails
         command = [sys.executable, "-m", "snakemake", "--cores", "2", *arguments]
         done = subprocess.run(
             command, cwd=self.directory, env=environment, capture_output=True, text=True, timeout=100
         )
-        assert done.returncode == 0, done.stdout + done.stderr
+        assert (done.returncode == 0) == (fails is None), done.stdout + done.stderr
         return done.stdout + done.stderr
 
     def planned(self, *arguments: str) -> set[str]:

@@ -1,6 +1,7 @@
 """Writes what `async-rollout` would write, without training: the workflow sees no difference."""
 
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -16,6 +17,8 @@ def option(name: str) -> str:
 
 def run() -> None:
     config, out = run_from_json(option("resolved")), Path(option("out"))
+    if out.name == os.environ.get("STAND_IN_FAILS"):
+        sys.exit(f"{out.name} fails, as it was told to")
     assert (Path(option("data")) / "manifest.json").is_file()
     out.mkdir(parents=True, exist_ok=True)
     record = summary_record(Cell.of(config), config_hash=config_hash(config), experiment=config.experiment)
@@ -35,6 +38,7 @@ def figures() -> None:
     from async_rollout.analysis.figures.catalog import FIGURES
 
     directory = Path("results/tried/sort/figures")
+    directory.mkdir(parents=True, exist_ok=True)
     for name in FIGURES:
         for ending in ("png", "svg", "csv"):
             (directory / f"{name}.{ending}").write_text("")

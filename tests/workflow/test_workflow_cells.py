@@ -122,3 +122,17 @@ def test_a_thousand_cells_list_in_seconds(clean):
     started = time.monotonic()
     assert len(clean.planned(*OURS, "--config", seeds)) == 1000
     assert time.monotonic() - started < 20
+
+
+def test_a_failed_cell_is_shown_as_missing_and_run_again(make_checkout):
+    checkout = make_checkout()
+    output = checkout.snakemake(*OURS, "--keep-going", fails=K4)
+    assert checkout.trained() == sorted(set(ALL) - {K4})
+    assert "shows those that did not" in output
+    table = (checkout.directory / "results/tried/sort/tables/summary_headline.csv").read_text()
+    (row,) = [line for line in table.splitlines() if line.startswith(K4)]
+    assert "missing" in row
+    checkout.snakemake(*OURS)
+    assert checkout.trained() == [K4]
+    table = (checkout.directory / "results/tried/sort/tables/summary_headline.csv").read_text()
+    assert "missing" not in table

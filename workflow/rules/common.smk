@@ -73,6 +73,11 @@ onstart:
     write_expected(Path(EXPERIMENT), expected_cells())
 
 
+SUMMARIES = [
+    f"{EXPERIMENT}/{dataset}/runs/{cell}/summary.json" for dataset, cell in RUNS
+]
+
+
 def run_of(wildcards):
     """The configuration of one cell."""
     try:
