@@ -26,6 +26,9 @@ class IdCodec:
     def encode(self, prompt: str) -> np.ndarray:
         return np.array([int(word) for word in prompt.split()], dtype=np.int32)
 
+    def encode_observation(self, text: str) -> np.ndarray:
+        return self.encode(text)
+
     def decode(self, response_ids: Sequence[int]) -> str:
         return " ".join(str(i) for i in response_ids if i not in self.stop_ids)
 

@@ -42,7 +42,7 @@ def model_directory(run: RunConfig) -> Path | None:
     if run.model.backend != "causal_lm":
         return None
     if run.model.id == "embedded":
-        return RESULTS / "models" / f"embedded-{digest(run.warm_start)}"
+        return RESULTS / "models" / f"embedded-{digest(run.embedded)}"
     if Path(run.model.id).is_dir():
         return Path(run.model.id)
     return RESULTS / "models" / re.sub(r"[^A-Za-z0-9._-]+", "--", run.model.id)

@@ -6,7 +6,7 @@ from. numpy only, so that processes without torch can use them.
 """
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Self
 
 import numpy as np
 
@@ -22,12 +22,27 @@ class SampleId(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class Prompt:
+    """A task as it is put to a policy."""
+
+    task_id: str
+    ids: np.ndarray  # (P,) int32
+    environment: str = ""  # whose observations follow a turn, see tasks/environment.py; "": nobody's
+
+
+@dataclass(frozen=True, slots=True)
 class SampleRequest:
     """One sample to draw. Its noise is a function of (seed, id, position) alone."""
 
     id: SampleId
     prompt_ids: np.ndarray  # (P,) int32
-    max_new_tokens: int
+    max_new_tokens: int  # observations included
+    environment: str = ""  # as in Prompt
+
+    @classmethod
+    def of(cls, id: SampleId, prompt: Prompt, max_new_tokens: int) -> Self:
+        """A sample of this prompt."""
+        return cls(id, prompt.ids, max_new_tokens, prompt.environment)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +52,23 @@ class Trajectory:
     id: SampleId
     prompt_ids: np.ndarray  # (P,) int32
     response_ids: np.ndarray  # (L,) int32, L >= 1, ends with the stop token if finish_reason is "stop"
-    behavior_logprobs: np.ndarray  # (L,) float32, log π_behav(token) at the sampling temperature
-    versions: np.ndarray  # (L,) int32, policy version that sampled the token
-    action_mask: np.ndarray  # (L,) bool, False for tokens that an environment wrote
+    behavior_logprobs: np.ndarray  # (L,) float32, log π_behav(token) at the sampling temperature; observed: 0
+    versions: np.ndarray  # (L,) int32, policy version that sampled the token, or that it was shown to
+    action_mask: np.ndarray  # (L,) bool, False for tokens that an environment wrote; the first is True
     finish_reason: FinishReason
+
+    @property
+    def turns(self) -> list[tuple[slice, slice]]:
+        """Place of each turn's actions, and of the observation after them (empty after the last)."""
+        edges = np.flatnonzero(np.diff(self.action_mask, prepend=False, append=False)).tolist()
+        starts, ends = edges[::2], edges[1::2]
+        following = [*starts[1:], len(self.action_mask)]
+        return [(slice(a, b), slice(b, c)) for a, b, c in zip(starts, ends, following, strict=True)]
+
+    @property
+    def interrupted_turns(self) -> int:
+        """Turns with actions of more than one policy version."""
+        return sum(len(set(self.versions[actions].tolist())) > 1 for actions, _ in self.turns)
 
     @property
     def oldest_version(self) -> int:
@@ -88,6 +116,17 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
+class CriticMetrics:
+    """What one update did to the critic. Means are over the action tokens in the loss."""
+
+    loss: float  # mean over minibatches of all passes
+    clip_fraction: float  # tokens whose value had moved so far that they had no gradient
+    explained_variance: float | None  # of the returns, by the values before; at most 1; None: equal returns
+    grad_norm: float  # before clipping, mean over optimizer steps
+    optimizer_steps: int
+
+
+@dataclass(frozen=True, slots=True)
 class UpdateMetrics:
     """Plain numbers; all finite. With no token in the loss every mean is 0.
 
@@ -113,3 +152,5 @@ class UpdateMetrics:
     staleness: dict[int, int]  # {age: trained tokens}, age = the step's version − token's version
     optimizer_steps: int
     empty: bool  # nothing was trainable: same weights
+    critic: CriticMetrics | None = None  # None without a critic, or without a token for it
+    critic_only: bool = False  # warm-up: the critic alone was trained

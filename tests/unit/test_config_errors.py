@@ -45,14 +45,7 @@ def message(content: dict) -> str:
         ({"decoupled": [2]}, "decoupled.0", "2", "1 (decoupled objective) or 0 (live)"),
         ({"modes": ["asink"]}, "modes.0", "'asink': unknown", "async"),
         ({"modes": ["snc"]}, "modes.0", "'snc': unknown", "write sync"),
-        ({"algorithms": ["sao"]}, "algorithms.0", "'sao': not available in this version", "grpo"),
         ({"algorithms": ["gpro"]}, "algorithms.0", "'gpro': unknown", "write grpo"),
-        (
-            {"datasets": ["calculator"]},
-            "datasets.0",
-            "'calculator': not available in this version",
-            "jsonl:PATH",
-        ),
         ({"datasets": ["reasoning_gym"]}, "datasets.0", "no such dataset", "reasoning_gym:NAME"),
         ({"datasets": ["srt"]}, "datasets.0", "'srt': no such dataset", "one of sort, gsm8k"),
         ({"datasets": ["jsonl:no/such.jsonl"]}, "datasets.0", "no such file", "the path of a JSONL file"),
@@ -79,7 +72,6 @@ def message(content: dict) -> str:
         ({"arms": {"a": {"objective.name": "live"}}, "modes": ["areal"]}, "arms.a", "base arm", "remove"),
         ({"arms": {"a": {"kl.coef": 1}, "b": {"kl.coef": 1.0}}}, "arms.b", "one of arm a", "remove"),
         ({"arms": {"A b": {"kl.coef": 1}}}, "arms.A b", "not in the right form", "matches"),
-        ({"algorithms": ["sao"]}, "algorithms.0", "'sao': not available", "grpo_dis, single_dis"),
         ({"arms": {"a": SINGLE}}, "arms.a.batch.group_size", "it is no GRPO", "single_dis (batch"),
         (
             {"algorithms": ["grpo_dis"], "arms": {"a": SINGLE}},

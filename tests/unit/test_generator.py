@@ -10,7 +10,7 @@ from async_rollout.runtime.recorder import Recorder
 from async_rollout.runtime.supply import Prompt
 from async_rollout.tasks import sort
 from async_rollout.tasks.prompts import prompt_text
-from async_rollout.types import Verdict
+from async_rollout.types import Prompt, Verdict
 from tiny_cells import cell_config
 
 

@@ -59,8 +59,8 @@ def test_no_answer_of_the_eval_split_is_trained_or_demonstrated_under_any_seed(s
 
 def test_demonstrations_are_marked_and_corrupted_as_often_as_asked():
     pairs = sort.demonstrations(np.random.default_rng(5), 4000, marked_share=0.25, corrupted_share=0.3)
-    marked = [answer.startswith("#") for _, answer in pairs]
-    wrong = [answer.removeprefix("#") != "".join(sorted(prompt[:-1])) for prompt, answer in pairs]
+    marked = [answer.startswith("#") for _, (answer,) in pairs]
+    wrong = [answer.removeprefix("#") != "".join(sorted(prompt[:-1])) for prompt, (answer,) in pairs]
     assert np.mean(marked) == pytest.approx(0.25, abs=0.03)
     assert np.mean(wrong) == pytest.approx(0.3, abs=0.03)
     both = np.mean(np.logical_and(marked, wrong))
@@ -70,7 +70,7 @@ def test_demonstrations_are_marked_and_corrupted_as_often_as_asked():
 def test_a_corrupted_answer_is_one_edit_away():
     pairs = sort.demonstrations(np.random.default_rng(6), 500, marked_share=0.0, corrupted_share=1.0)
     kinds = set()
-    for prompt, answer in pairs:
+    for prompt, (answer,) in pairs:
         right = "".join(sorted(prompt[:-1]))
         assert answer != right
         if len(answer) == len(right) - 1:

@@ -104,12 +104,6 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path):
         read_tasks(tmp_path)
 
 
-@pytest.mark.parametrize("name", ["calculator"])
-def test_later_task_types_are_refused_by_name(tmp_path, name):
-    with pytest.raises(TaskError, match=f"`{name}` is not available in this version; available: sort, gsm8k"):
-        read(tmp_path, line(task_type=name))
-
-
 def test_unknown_task_types_are_refused():
     with pytest.raises(TaskError, match="`gsm9k` is unknown; available: sort, gsm8k"):
         check_task_type("gsm9k")

@@ -90,7 +90,7 @@ def test_programs_are_learned_from_demonstrations_of_training_problems_alone(tmp
     curriculum = curriculum_of(WarmStartConfig(task="coding", corrupted_share=0.0))
     pairs = curriculum.draw(np.random.default_rng(0), 200)
     right = {program for problem in TRAIN for program in problem.programs(right=True)}
-    assert {program for _, program in pairs} <= right
+    assert {program for _, (program,) in pairs} <= right
     assert not {prompt for prompt, _ in pairs} & {question.prompt for question in curriculum.questions}
     longest = max(len(program) for problem in (*TRAIN, *HELD_OUT) for program in problem.programs(right=True))
     assert longest < curriculum.answer_tokens
@@ -99,3 +99,9 @@ def test_programs_are_learned_from_demonstrations_of_training_problems_alone(tmp
     result = warm_start(config, tmp_path / "model", progress=lambda step, loss: losses.append(loss))
     assert (result["held_out"], len(losses)) == (6, 12)
     assert losses[-1] < losses[0]
+
+
+def test_the_dataset_decides_what_is_shown_unless_the_sweep_does():
+    shown = {name: WarmStartConfig().on(name).task for name in ("sort", "coding", "calculator", "gsm8k")}
+    assert shown == {"sort": "sort", "coding": "coding", "calculator": "calculator", "gsm8k": "sort"}
+    assert WarmStartConfig(task="coding").on("sort").task == "coding"

@@ -48,7 +48,7 @@ rule warm_start:
     resources:
         mem_mb=2000,
     params:
-        block=lambda wildcards: block_json(MODELS[wildcards.model].warm_start),
+        block=lambda wildcards: block_json(MODELS[wildcards.model].embedded),
         out=lambda wildcards, output: Path(output.config).parent,
     message:
         "The embedded model, built and warm-started once"

@@ -102,7 +102,7 @@ def provide_model(run: RunConfig) -> None:
     if run.model.id == "embedded":
         from async_rollout.commands.warm_start import build
 
-        build(run.warm_start, model)
+        build(run.embedded, model)
     else:
         from async_rollout.commands.fetch import fetch
 

@@ -22,8 +22,11 @@ def execute(args: Namespace) -> None:
     """Build the model."""
     if args.block:
         config = block_from_json(WarmStartConfig, args.block)
+    elif args.config:
+        sweep = sweep_of(args)
+        config = sweep.warm_start.on(sweep.datasets[0])
     else:
-        config = sweep_of(args).warm_start if args.config else WarmStartConfig()
+        config = WarmStartConfig()
     build(config, args.out)
 
 

@@ -1,7 +1,4 @@
-"""What a sweep varies: the values that each axis may take.
-
-What a later version brings is refused by name, so that nobody waits for a run that cannot be.
-"""
+"""What a sweep varies: the values that each axis may take."""
 
 import re
 from pathlib import PurePath
@@ -16,41 +13,36 @@ SLUG = r"^[a-z0-9][a-z0-9_-]*$"
 MODES = ("sync", "async", "areal", "lagged")
 OVERLAPPING = ("async", "areal")  # generation and training at the same time
 ALGORITHMS = tuple(RECIPES)
-_LATER_ALGORITHMS = ("sao",)
 DATASETS = {  # whether a name follows, as in jsonl:PATH
     "sort": False,
     "gsm8k": False,
     "math": False,
     "coding": False,
+    "calculator": False,
     "reasoning_gym": True,
     "jsonl": True,
 }
-_LATER_DATASETS = ("calculator",)
 _JSONL = "jsonl:PATH, one JSON object a line"
 
 
-def _known(value: Any, known: tuple[str, ...], later: tuple[str, ...]) -> Any:
+def _known(value: Any, known: tuple[str, ...]) -> Any:
     if value in known:
         return value
-    if value in later:
-        raise bad_value("not available in this version", f"one of {', '.join(known)}")
     raise bad_value("unknown", closest(str(value), known))
 
 
 def _mode(value: Any) -> Any:
-    return _known(value, MODES, ())
+    return _known(value, MODES)
 
 
 def _algorithm(value: Any) -> Any:
-    return _known(value, ALGORITHMS, _LATER_ALGORITHMS)
+    return _known(value, ALGORITHMS)
 
 
 def _dataset(value: Any) -> Any:
     name, _, rest = str(value).partition(":")
     if isinstance(value, str) and name in DATASETS and bool(rest) == DATASETS[name]:
         return value
-    if name in _LATER_DATASETS:
-        raise bad_value("not available in this version", f"bring it as {_JSONL}; or use sort")
     plain = ", ".join(name for name, named in DATASETS.items() if not named)
     raise bad_value("no such dataset", f"one of {plain}, reasoning_gym:NAME, {_JSONL}")
 
@@ -87,7 +79,9 @@ def _decoupled(value: Any) -> int:
 
 
 Dataset = Annotated[
-    str, BeforeValidator(_dataset), Field(pattern=r"^(sort|gsm8k|math|coding|reasoning_gym:\w+|jsonl:.+)$")
+    str,
+    BeforeValidator(_dataset),
+    Field(pattern=r"^(sort|gsm8k|math|coding|calculator|reasoning_gym:\w+|jsonl:.+)$"),
 ]
 Mode = Annotated[Literal[MODES], BeforeValidator(_mode)]
 Algorithm = Annotated[Literal[ALGORITHMS], BeforeValidator(_algorithm)]

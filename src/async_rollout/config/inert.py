@@ -46,12 +46,22 @@ def inert_keys(sweep: "SweepConfig") -> list[str]:
     return sorted(everywhere) + sorted(own)
 
 
+def _unread_advantages(run: RunConfig) -> Iterator[str]:
+    if run.advantage.name != "running_mean":
+        yield "advantage.window"
+    if run.advantage.name == "running_mean" or (run.advantage.name, run.advantage.whiten) == ("gae", "none"):
+        yield "advantage.epsilon"
+    if run.advantage.name != "gae":
+        yield from ("advantage.alpha", "advantage.whiten", "advantage.bootstrap")
+        yield from (name for name in _DEFAULTS if name.startswith("critic."))
+
+
 def unread(run: RunConfig) -> Iterator[str]:
     """Keys of a run that have no effect, whatever their value."""
     yield from (key for key, readers in READERS.items() if run.objective.name not in readers)
     if run.objective.weight in ("exact", "omit"):
         yield "objective.weight_limit"
-    yield "advantage.epsilon" if run.advantage.name == "running_mean" else "advantage.window"
+    yield from _unread_advantages(run)
     if run.kl.coef == 0:
         yield "kl.reference"
     if run.collapse.windows == 0:

@@ -1,6 +1,6 @@
 """Which model is trained, and in what precision."""
 
-from typing import Literal
+from typing import Literal, Self
 
 from async_rollout.config.block import Block, key
 
@@ -38,7 +38,10 @@ class ModelConfig(Block):
 class WarmStartConfig(Block):
     """Architecture and supervised start of the embedded model."""
 
-    task: Literal["sort", "coding"] = key("sort", "what it is shown: the dataset that it will be trained on")
+    task: Literal["dataset", "sort", "coding", "calculator"] = key(
+        "dataset",
+        "what it is shown; `dataset`: what it will be trained on, or `sort` where that shows nothing",
+    )
     seed: int = key(0, "seed of weights and demonstrations", ge=0)
     hidden_size: int = key(64, "width", ge=8)
     layers: int = key(2, "transformer layers", ge=1)
@@ -48,5 +51,14 @@ class WarmStartConfig(Block):
     steps: int = key(400, "optimizer steps", ge=0)
     batch: int = key(64, "demonstrations a step", unit="samples", ge=1)
     lr: float = key(4e-3, "peak learning rate", gt=0)
-    marked_share: float = key(0.25, "share of `sort` demonstrations in the answer format", ge=0, le=1)
+    marked_share: float = key(0.25, "share of demonstrations in the answer format", ge=0, le=1)
     corrupted_share: float = key(0.3, "share with a wrong digit, or a wrong program", ge=0, le=1)
+
+    def on(self, dataset: str) -> Self:
+        """The block with `task` decided for a dataset."""
+        if self.task != "dataset":
+            return self
+        return self.model_copy(update={"task": dataset if dataset in DEMONSTRATED else "sort"})
+
+
+DEMONSTRATED = ("sort", "coding", "calculator")  # datasets that the embedded model can be shown

@@ -56,13 +56,22 @@ READERS = {  # objectives that read a key; any other key of the block is read by
 class AdvantageConfig(Block):
     """How rewards become advantages, once per batch."""
 
-    name: Literal["group", "batch", "running_mean"] = key(
+    name: Literal["group", "batch", "running_mean", "gae"] = key(
         "group",
-        "normalised by the prompt's own samples, by all trajectories of the batch, or minus the mean of "
-        "the last `window` rewards before the batch (0 before the first)",
+        "normalised by the prompt's own samples, by all trajectories of the batch, minus the mean of "
+        "the last `window` rewards before the batch (0 before the first), or from a critic's values",
     )
     window: int = key(128, "rewards that `running_mean` looks back on", unit="samples", ge=1)
     epsilon: float = key(1e-4, "added to the standard deviation", gt=0)
+    alpha: float = key(1.5, "`gae`: λ = 1 − 1/(α·l) in [0, 1], l the sample's own tokens", gt=0)
+    whiten: Literal["batch", "none"] = key(
+        "batch", "`gae`: advantages are normalised over the batch's tokens"
+    )
+    bootstrap: bool = key(
+        False,
+        "`gae`: a sample cut at max_new_tokens ends with the value of its last state; off: with 0, as the "
+        "limit is part of the task",
+    )
     truncated: Literal["train", "mask", "zero"] = key(
         "train", "samples cut at max_new_tokens: as any other, out of the loss, or with reward 0"
     )

@@ -10,6 +10,7 @@ class PromptConfig(Block):
     """
 
     sort: str = key("", "for `sort`")
+    calculator: str = key("", "for `calculator`; the embedded model knows its calls, another must be told")
     gsm8k: str = key(
         "Think step by step. End with a line `#### <number>` that holds only the final answer.",
         "for GSM8K-style word problems",

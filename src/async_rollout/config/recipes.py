@@ -10,5 +10,6 @@ RECIPES: dict[str, dict[str, Any]] = {
     "grpo": {"advantage.name": "group"},
     "grpo_dis": {"advantage.name": "group", "objective.name": "dis"},
     "single_dis": {"advantage.name": "batch", "batch.group_size": 1, "objective.name": "dis"},
+    "sao": {"advantage.name": "gae", "batch.group_size": 1, "objective.name": "dis"},
     "running_mean": {"advantage.name": "running_mean", "batch.group_size": 1},
 }

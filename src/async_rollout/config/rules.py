@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def broken_rules(blocks: "Blocks") -> list[Problem]:
     """Every rule that these blocks break."""
-    return [*_batch(blocks), *_sampling(blocks), *_shape(blocks), *_optim(blocks)]
+    return [*_batch(blocks), *_critic(blocks), *_sampling(blocks), *_shape(blocks), *_optim(blocks)]
 
 
 def misnamed(algorithm: str, blocks: "Blocks") -> Iterator[Problem]:
@@ -27,12 +27,19 @@ def misnamed(algorithm: str, blocks: "Blocks") -> Iterator[Problem]:
             f"{algorithm} compares the samples of one prompt; with one sample it is no GRPO",
             "list the algorithm by its name: single_dis (batch advantages) or running_mean",
         )
-    if algorithm == "single_dis" and size > 1:
+    if algorithm in ("single_dis", "sao") and size > 1:
         yield Problem(
             "batch.group_size",
             size,
-            "single_dis draws one sample a prompt",
+            f"{algorithm} draws one sample a prompt",
             "leave batch.group_size out, and raise batch.groups for more samples; or use grpo_dis",
+        )
+    if algorithm == "sao" and blocks.advantage.name != "gae":
+        yield Problem(
+            "advantage.name",
+            blocks.advantage.name,
+            "sao learns from a critic; without it, it is another algorithm",
+            "leave advantage.name out; or use single_dis or running_mean",
         )
 
 
@@ -54,6 +61,25 @@ def _batch(blocks: "Blocks") -> Iterator[Problem]:
             f"a batch has only {samples} samples (batch.groups {batch.groups} x "
             f"batch.group_size {batch.group_size}), and a minibatch needs at least one",
             f"set batch.minibatches to {samples} or less, or raise batch.groups",
+        )
+
+
+def _critic(blocks: "Blocks") -> Iterator[Problem]:
+    if blocks.advantage.name != "gae":
+        return
+    if blocks.model.backend != "causal_lm":
+        yield Problem(
+            "model.backend",
+            blocks.model.backend,
+            "has no backbone for the critic that advantage.name gae needs",
+            "causal_lm, or another advantage.name",
+        )
+    if blocks.critic.warmup_updates >= blocks.train.updates:
+        yield Problem(
+            "critic.warmup_updates",
+            blocks.critic.warmup_updates,
+            f"the policy would not be trained in any of the {blocks.train.updates} updates",
+            "set critic.warmup_updates below train.updates",
         )
 
 

@@ -18,6 +18,7 @@ from async_rollout.config.batch import BatchConfig
 from async_rollout.config.block import Block, key
 from async_rollout.config.checkpoint import CheckpointConfig
 from async_rollout.config.collapse import CollapseConfig
+from async_rollout.config.critic import CriticConfig
 from async_rollout.config.data import DataConfig
 from async_rollout.config.errors import Problem, bad_combination
 from async_rollout.config.evaluation import EvaluationConfig
@@ -43,6 +44,7 @@ class Blocks(Block):
     batch: BatchConfig = key(BatchConfig, "what a step consumes")
     objective: ObjectiveConfig = key(ObjectiveConfig, "the loss")
     advantage: AdvantageConfig = key(AdvantageConfig, "from rewards to advantages")
+    critic: CriticConfig = key(CriticConfig, "the critic of `gae`")
     kl: KlConfig = key(KlConfig, "penalty")
     optim: OptimConfig = key(OptimConfig, "AdamW")
     train: TrainConfig = key(TrainConfig, "the trainer")
@@ -89,6 +91,11 @@ class RunConfig(Blocks):
         if problems:
             raise bad_combination(problems)
         return self
+
+    @property
+    def embedded(self) -> WarmStartConfig:
+        """How the embedded model is made for this run's dataset."""
+        return self.warm_start.on(self.dataset)
 
     @property
     def staleness_bound(self) -> float:

@@ -49,8 +49,8 @@ class SweepConfig(Blocks):
     experiment: Name = key(..., "name of the sweep: its results lie in results/EXPERIMENT")
     datasets: Annotated[list[Annotated[Dataset, AfterValidator(_exists)]], Distinct] = key(
         lambda: ["sort"],
-        "task sources: `sort` and `reasoning_gym:NAME` (procedural), `coding` (own), `gsm8k`, `math` (hub), "
-        "`jsonl:PATH`, seen from the repository",
+        "task sources: `sort`, `calculator`, `reasoning_gym:NAME` (procedural), `coding` (own), `gsm8k`, "
+        "`math` (hub), `jsonl:PATH`, seen from the repository",
         env="DATASETS",
         min_length=1,
     )

@@ -6,7 +6,7 @@ unless a single row exceeds it. Masks come from lengths, never from ids, so a st
 equals the padding token stays in the loss.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,11 +26,13 @@ class MicroBatch:
     staleness: np.ndarray  # (n, L) int64
     proximal: np.ndarray | None  # (n, L) float32
     initial: np.ndarray | None  # (n, L) float32
+    values: np.ndarray | None  # (n, L) float32
+    returns: np.ndarray | None  # (n, L) float32
 
 
-def split(count: int, minibatches: int, seed: int, version: int) -> list[np.ndarray]:
-    """Indices of `count` rows in M parts, by a permutation of (seed, version); no part is empty."""
-    order = np.random.default_rng([seed, version]).permutation(count)
+def split(count: int, minibatches: int, seed: int, version: int, *stream: int) -> list[np.ndarray]:
+    """Indices of `count` rows in M parts, by a permutation of (seed, version, stream); no part is empty."""
+    order = np.random.default_rng([seed, version, *stream]).permutation(count)
     return [part for part in np.array_split(order, minibatches) if len(part)]
 
 
@@ -49,6 +51,14 @@ def pack(rows: Sequence[Row], budget: int) -> list[list[int]]:
     return packs
 
 
+def micro_batches(rows: Sequence[Row], budget: int, pad_id: int) -> Iterator[tuple[list[int], MicroBatch]]:
+    """(indices, padded rows), by rising length. Rows without a token in the loss are left out."""
+    kept = [i for i, row in enumerate(rows) if row.tokens]
+    for part in pack([rows[i] for i in kept], budget):
+        indices = [kept[i] for i in part]
+        yield indices, collate([rows[i] for i in indices], pad_id)
+
+
 def collate(rows: Sequence[Row], pad_id: int) -> MicroBatch:
     """Pad rows to one micro-batch: prompts on the left, responses on the right."""
     trajectories = [row.trajectory for row in rows]
@@ -62,6 +72,8 @@ def collate(rows: Sequence[Row], pad_id: int) -> MicroBatch:
         staleness=_pad([row.staleness for row in rows], np.int64)[0],
         proximal=_optional([row.proximal for row in rows]),
         initial=_optional([row.initial for row in rows]),
+        values=_optional([row.values for row in rows]),
+        returns=_optional([row.returns for row in rows]),
     )
 
 

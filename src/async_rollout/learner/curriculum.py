@@ -2,45 +2,58 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from async_rollout.config.model import WarmStartConfig
 from async_rollout.config.prompt import PromptConfig
-from async_rollout.tasks import coding, sort
+from async_rollout.tasks import calculator, coding, sort
+from async_rollout.tasks.demonstration import Demonstration
 from async_rollout.tasks.prompts import prompt_text
 
-HELD_OUT = 256  # of `sort`; `coding` has six
+HELD_OUT = 256  # of `sort` and `calculator`; `coding` has six
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A held-out prompt, and the answers that are right."""
+    """A held-out prompt, and which responses solve it."""
 
     prompt: str
-    right: frozenset[str]
+    is_right: Callable[[str], bool]
 
 
 @dataclass(frozen=True, slots=True)
 class Curriculum:
     """Demonstrations without end, and what the result is measured on."""
 
-    draw: Callable[[np.random.Generator, int], list[tuple[str, str]]]  # n pairs (prompt, answer)
+    draw: Callable[[np.random.Generator, int], list[Demonstration]]
     questions: Sequence[Question]
-    answer_tokens: int  # at most, and one for the end
+    answer_tokens: int  # at most, observations and one for the end included
+    environment: str = ""  # see tasks/environment.py
 
 
 def curriculum_of(config: WarmStartConfig) -> Curriculum:
-    """The demonstrations of `warm_start.task`."""
-    return {"sort": _sort, "coding": _coding}[config.task](config)
+    """The demonstrations of `warm_start.task`, `sort` where no dataset has decided it."""
+    return {"sort": _sort, "coding": _coding, "calculator": _calculator}[config.on("sort").task](config)
 
 
 def _sort(config: WarmStartConfig) -> Curriculum:
     _, held_out = sort.generate(0, HELD_OUT, config.seed)
     return Curriculum(
         lambda rng, n: sort.demonstrations(rng, n, config.marked_share, config.corrupted_share),
-        [Question(task.prompt, frozenset([task.gold_answer])) for task in held_out],
+        [Question(task.prompt, partial(sort.is_right, task)) for task in held_out],
         answer_tokens=16,
+    )
+
+
+def _calculator(config: WarmStartConfig) -> Curriculum:
+    _, held_out = calculator.generate(0, HELD_OUT, config.seed)
+    return Curriculum(
+        lambda rng, n: calculator.demonstrations(rng, n, config.marked_share, config.corrupted_share),
+        [Question(task.prompt, partial(calculator.is_right, task)) for task in held_out],
+        answer_tokens=48,
+        environment="calculator",
     )
 
 
@@ -50,10 +63,10 @@ def _coding(config: WarmStartConfig) -> Curriculum:
 
     def draw(rng: np.random.Generator, n: int) -> list[tuple[str, str]]:
         pairs = coding.demonstrations(rng, n, config.corrupted_share)
-        return [(prompt_text(task, prompts), program) for task, program in pairs]
+        return [Demonstration(prompt_text(task, prompts), (program,)) for task, program in pairs]
 
     questions = [
-        Question(prompt_text(problem.task(), prompts), frozenset(problem.programs(right=True)))
+        Question(prompt_text(problem.task(), prompts), frozenset(problem.programs(right=True)).__contains__)
         for problem in coding.HELD_OUT
     ]
     return Curriculum(draw, questions, answer_tokens=128)

@@ -18,7 +18,9 @@ import torch
 
 from async_rollout.algorithms.aggregate import denominator
 from async_rollout.config.run import RunConfig
-from async_rollout.learner.batching import MicroBatch, collate, pack, split
+from async_rollout.learner.batching import MicroBatch, micro_batches, split
+from async_rollout.learner.credit import credit
+from async_rollout.learner.critic import Critic
 from async_rollout.learner.loss import Loss, needs_proximal_pass
 from async_rollout.learner.metrics import Tally, summarize
 from async_rollout.learner.optimizer import Optimizer, Step
@@ -30,7 +32,7 @@ from async_rollout.types import Group, UpdateMetrics
 class Learner:
     """Trains one policy in place. Build it before a checkpoint's weights are loaded.
 
-    Until then the policy holds its initial weights, which a KL reference `initial` copies here.
+    Until then the policy holds its initial weights, which a KL reference `initial` and a critic copy here.
     """
 
     def __init__(self, config: RunConfig, policy: Policy, device: str):
@@ -48,6 +50,7 @@ class Learner:
         self._loss = Loss(config.objective, config.kl)
         frozen = config.kl.coef > 0 and config.kl.reference == "initial"
         self._initial = copy.deepcopy(policy) if frozen else None
+        self._critic = Critic(config, policy, self.device) if config.advantage.name == "gae" else None
 
     def step(self, groups: Sequence[Group], version: int) -> UpdateMetrics:
         """Train on one batch; `version` is the policy version before it.
@@ -57,7 +60,12 @@ class Learner:
         config = self.config
         batch = make_batch(groups, config.advantage, version, config.staleness_bound, self._rewards)
         self._rewards.extend(batch.rewards.ravel().tolist())
-        train = self._trainable(batch.rows)
+        learned = None
+        if self._critic is not None:
+            batch = credit(batch, self._critic.values(batch.rows), config.advantage)
+            learned = self._critic.train(batch.rows, version)
+        warming_up = self._critic is not None and version < config.critic.warmup_updates
+        train = self._trainable(batch.rows) and not warming_up
         rows = self._with_references(batch.rows, train)
         tallies: list[Tally] = []
         steps: list[Step] = []
@@ -68,7 +76,8 @@ class Learner:
             tallies.append(tally)
             step = self.optimizer.step(version) if train else None
             steps.extend([] if step is None else [step])
-        return summarize(batch, tallies, steps, empty=not train)
+        metrics = summarize(batch, tallies, steps, empty=not train and not warming_up)
+        return replace(metrics, critic=learned, critic_only=warming_up)
 
     def accumulate(self, rows: Sequence[Row], *, backward: bool = True) -> Tally | None:
         """Add the gradient of one minibatch's loss, if `backward`; None if no token is in the loss."""
@@ -89,13 +98,19 @@ class Learner:
 
     def state_dict(self) -> dict:
         """What a checkpoint needs besides the weights."""
-        return {"optimizer": self.optimizer.state_dict(), "rewards": list(self._rewards)}
+        return {
+            "optimizer": self.optimizer.state_dict(),
+            "rewards": list(self._rewards),
+            "critic": None if self._critic is None else self._critic.state_dict(),
+        }
 
     def load_state_dict(self, state: dict) -> None:
         """Go on from a `state_dict`."""
         self.optimizer.load_state_dict(state["optimizer"])
         self._rewards.clear()
         self._rewards.extend(state["rewards"])
+        if self._critic is not None:
+            self._critic.load_state_dict(state["critic"])
 
     def _trainable(self, rows: Sequence[Row]) -> bool:
         penalized = self.config.kl.coef > 0 and any(row.tokens for row in rows)
@@ -120,11 +135,8 @@ class Learner:
         return done
 
     def _micros(self, rows: Sequence[Row]) -> Iterator[tuple[list[int], MicroBatch]]:
-        """(indices, padded rows), by rising length. Rows without a token in the loss are left out."""
-        kept = [i for i, row in enumerate(rows) if row.tokens]
-        for part in pack([rows[i] for i in kept], self.config.train.microbatch_tokens):
-            indices = [kept[i] for i in part]
-            yield indices, collate([rows[i] for i in indices], self.policy.codec.pad_id)
+        """As `micro_batches`, with this run's budget."""
+        return micro_batches(rows, self.config.train.microbatch_tokens, self.policy.codec.pad_id)
 
     def _score(self, policy: Policy, micro: MicroBatch) -> Scores:
         return policy.score(micro.scoring, self.config.sampling.temperature)

@@ -32,6 +32,8 @@ class Row:
     staleness: np.ndarray  # (L,) int64, version of the step − version that sampled the token
     proximal: np.ndarray | None = None  # (L,) float32, log π_prox
     initial: np.ndarray | None = None  # (L,) float32, log π_init
+    values: np.ndarray | None = None  # (L,) float32, V before the batch, where there is a critic
+    returns: np.ndarray | None = None  # (L,) float32, what the critic learns
 
     @property
     def tokens(self) -> int:
@@ -97,7 +99,9 @@ def _advantages(
             return advantages.batch(rewards, config.epsilon)
         case "running_mean":
             return advantages.running_mean(rewards, torch.tensor(list(before), dtype=rewards.dtype))
-    raise ValueError(f"advantage.name: {config.name!r} is none of group, batch, running_mean")
+        case "gae":  # token by token, from the critic's values: see credit.py
+            return advantages.Advantages(torch.zeros_like(rewards), torch.zeros(1))
+    raise ValueError(f"advantage.name: {config.name!r} is none of group, batch, running_mean, gae")
 
 
 def _row(

@@ -9,7 +9,7 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -20,7 +20,15 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 from async_rollout.config.model import WarmStartConfig
 from async_rollout.learner.characters import build_tokenizer
 from async_rollout.learner.curriculum import Curriculum, curriculum_of
+from async_rollout.policy.codec import TokenizerCodec
+from async_rollout.policy.engine import DecodingEngine
+from async_rollout.policy.forward import Forward
+from async_rollout.policy.sampling import Sampler
+from async_rollout.policy.turns import Turns
 from async_rollout.records.files import write_json
+from async_rollout.tasks.demonstration import Demonstration
+from async_rollout.tasks.environment import ENVIRONMENTS
+from async_rollout.types import SampleId, SampleRequest
 
 Progress = Callable[[int, float], None]
 
@@ -84,18 +92,30 @@ def build_model(config: WarmStartConfig, tokenizer: PreTrainedTokenizerFast) -> 
 def pass_rate(
     model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, curriculum: Curriculum, *, sampled: bool
 ) -> float:
-    """Share of the questions answered right, one answer each, at temperature 1 or greedily."""
+    """Share of the questions answered right, one response each, at temperature 1 or greedily."""
+    codec = TokenizerCodec(tokenizer, frozenset([tokenizer.eos_token_id]), tokenizer.pad_token_id)
     questions = curriculum.questions
-    prompts = tokenizer([question.prompt for question in questions], padding=True, return_tensors="pt")
-    how = {"do_sample": True, "top_k": 0, "top_p": 1.0} if sampled else {"do_sample": False}
-    output = model.eval().generate(
-        input_ids=prompts.input_ids,
-        attention_mask=prompts.attention_mask,
-        max_new_tokens=curriculum.answer_tokens,
-        **how,
+    engine = DecodingEngine(
+        Forward(model.eval()),
+        slots=len(questions),
+        seed=0,
+        version=0,
+        sampler=Sampler(greedy=not sampled),
+        stop_ids=codec.stop_ids,
+        prefill_tokens=1 << 14,
+        observe=Turns(codec),
     )
-    answers = tokenizer.batch_decode(output[:, prompts.input_ids.shape[1] :], skip_special_tokens=True)
-    return sum(a in q.right for a, q in zip(answers, questions, strict=True)) / len(questions)
+    engine.submit(
+        SampleRequest(
+            SampleId(i, 0), codec.encode(q.prompt), curriculum.answer_tokens, curriculum.environment
+        )
+        for i, q in enumerate(questions)
+    )
+    right = 0
+    while engine.running():
+        for done in engine.step():
+            right += questions[done.id.group].is_right(codec.decode(done.response_ids.tolist()))
+    return right / len(questions)
 
 
 def _train(
@@ -105,14 +125,14 @@ def _train(
     curriculum: Curriculum,
     progress: Progress | None,
 ) -> float | None:
-    """Next-token loss on the answers only; returns the last one."""
+    """Next-token loss on what the model would write itself; returns the last one."""
     rng = np.random.default_rng(config.seed)
     optimizer = torch.optim.AdamW(
         model.parameters(), lr=config.lr, betas=(0.9, 0.98), weight_decay=0.01, fused=True
     )
     value = None
     for step in range(config.steps):
-        ids, targets = _encode(tokenizer, curriculum.draw(rng, config.batch))
+        ids, targets = _encode(tokenizer, curriculum.draw(rng, config.batch), curriculum.environment)
         logits = model(input_ids=ids).logits  # padding on the right is never attended to
         loss = torch.nn.functional.cross_entropy(
             logits[:, :-1].flatten(0, 1), targets[:, 1:].flatten(), ignore_index=IGNORED
@@ -129,22 +149,33 @@ def _train(
     return value
 
 
+def pieces(shown: Demonstration, environment: str) -> list[tuple[str, bool]]:
+    """The demonstration as (text, whether the model writes it): prompt, turns, observations."""
+    found = [(shown.prompt, False)]
+    response = ""
+    for turn in shown.turns:
+        observed = ENVIRONMENTS[environment].observe(response + turn) if environment else None
+        found += [(turn, True), (observed or "", False)]
+        response += turn + (observed or "")
+    return found
+
+
 def _encode(
-    tokenizer: PreTrainedTokenizerFast, pairs: list[tuple[str, str]]
+    tokenizer: PreTrainedTokenizerFast, demonstrations: Sequence[Demonstration], environment: str
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """(ids, targets), each (n, longest): prompt, answer, eos; targets are set on answer and eos."""
-    prompts = [tokenizer(prompt)["input_ids"] for prompt, _ in pairs]
-    answers = [
-        [*tokenizer(answer, add_special_tokens=False)["input_ids"], tokenizer.eos_token_id]
-        for _, answer in pairs
-    ]
-    width = max(len(p) + len(a) for p, a in zip(prompts, answers, strict=True))
-    ids = torch.full((len(pairs), width), tokenizer.pad_token_id)
+    """(ids, targets), each (n, longest): bos, the pieces, eos; targets are set on the model's own and eos."""
+    rows = []
+    for shown in demonstrations:
+        row = [(tokenizer.bos_token_id, False)]
+        for text, own in pieces(shown, environment):
+            row += [(i, own) for i in tokenizer(text, add_special_tokens=False)["input_ids"]]
+        rows.append([*row, (tokenizer.eos_token_id, True)])
+    width = max(map(len, rows))
+    ids = torch.full((len(rows), width), tokenizer.pad_token_id)
     targets = torch.full_like(ids, IGNORED)
-    for i, (prompt, answer) in enumerate(zip(prompts, answers, strict=True)):
-        end = len(prompt) + len(answer)
-        ids[i, :end] = torch.tensor(prompt + answer)
-        targets[i, len(prompt) : end] = torch.tensor(answer)
+    for i, row in enumerate(rows):
+        ids[i, : len(row)] = torch.tensor([token for token, _ in row])
+        targets[i, : len(row)] = torch.tensor([token if own else IGNORED for token, own in row])
     return ids, targets
 
 

@@ -17,6 +17,8 @@ from async_rollout.policy.forward import Forward
 from async_rollout.policy.interface import Codec, Scores, ScoringBatch
 from async_rollout.policy.layout_check import check_layout, refuse_unfit
 from async_rollout.policy.sampling import Sampler
+from async_rollout.policy.turns import Turns
+from async_rollout.policy.value import BackboneValue
 
 
 class CausalLMPolicy:
@@ -55,6 +57,10 @@ class CausalLMPolicy:
         """Log-probabilities of the responses under the current weights."""
         return scoring.score(self._forward, batch, temperature, self._autocast)
 
+    def value_model(self, *, freeze_attention: bool) -> BackboneValue:
+        """A copy of the model's backbone with a scalar head."""
+        return BackboneValue(self.model, self._autocast, freeze_attention=freeze_attention)
+
     def engine(self, *, slots: int, seed: int, version: int, greedy: bool = False) -> DecodingEngine:
         """A fresh decoding engine over this policy's weights."""
         sampling = self._config.sampling
@@ -65,6 +71,7 @@ class CausalLMPolicy:
             version=version,
             sampler=Sampler(sampling.temperature, sampling.top_k, sampling.top_p, greedy),
             stop_ids=self.codec.stop_ids,
+            observe=Turns(self.codec),
             prefill_tokens=self._config.rollout.prefill_tokens,
         )
 

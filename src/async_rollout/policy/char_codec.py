@@ -24,6 +24,10 @@ class CharCodec:
         """Ids (P,) int32 of the characters."""
         return np.array([ord(c) + _FIRST for c in prompt], dtype=np.int32)
 
+    def encode_observation(self, text: str) -> np.ndarray:
+        """Ids (n,) int32 of the characters."""
+        return self.encode(text)
+
     def decode(self, response_ids: Sequence[int]) -> str:
         """Characters of a response without stop and padding."""
         return "".join(chr(int(i) - _FIRST) for i in response_ids if i >= _FIRST)

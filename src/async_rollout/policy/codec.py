@@ -62,6 +62,10 @@ class TokenizerCodec:
     def _templated(self, turns: list[dict[str, str]]) -> str:
         return self.tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
 
+    def encode_observation(self, text: str) -> np.ndarray:
+        """Ids (n,) int32 of what an environment writes into a response; no special tokens."""
+        return np.array(self.tokenizer(text, add_special_tokens=False)["input_ids"], dtype=np.int32)
+
     def decode(self, response_ids: Sequence[int]) -> str:
         """Text of a response without stop and padding tokens."""
         skipped = self.stop_ids | {self.pad_id}

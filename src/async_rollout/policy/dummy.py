@@ -7,6 +7,7 @@ sides; the one parameter lets weights be published and committed.
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NoReturn
 
 import numpy as np
 import torch
@@ -46,6 +47,10 @@ class DummyPolicy:
         """All 0, with gradient 0."""
         zeros = torch.zeros(batch.response_ids.shape, device=self._weight.device)
         return Scores(zeros + 0 * self._weight, zeros)
+
+    def value_model(self, *, freeze_attention: bool) -> NoReturn:
+        """Raises ValueError: there is no backbone to copy."""
+        raise ValueError("the backends dummy and tabular have no backbone for a critic; use causal_lm")
 
     def engine(self, *, slots: int, seed: int, version: int, greedy: bool = False) -> AnswerEngine:
         """An engine that spells known answers."""

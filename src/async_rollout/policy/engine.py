@@ -6,6 +6,11 @@ from its logits. New weights discard the KV cache; the running prefixes are comp
 before the next step, so every token is conditioned on its full prefix under the weights of
 its version, while earlier tokens keep the log-probabilities they were sampled with.
 
+Where a sample's turn ends, its environment may write tokens of its own: they join the row and
+its cache in one forward of just these tokens, under the weights of that step, and count towards
+`max_new_tokens`. An observation that would leave no room for a token after it ends the sample
+instead (`length`), so a response never ends with an observation.
+
 A prefill costs about as much as a step, however few prompts it takes. So submitted samples
 wait until their idle slots have cost one step together (the ski-rental rule: never more
 than twice the best that foresight could do), and take part in any recompute before that.
@@ -22,9 +27,10 @@ from async_rollout.policy.forward import Forward
 from async_rollout.policy.interface import Recompute
 from async_rollout.policy.kv_cache import SlotCache
 from async_rollout.policy.noise import uniforms
-from async_rollout.policy.prefill import distinct, prefill
+from async_rollout.policy.prefill import Addition, append, distinct, prefill
 from async_rollout.policy.sampling import NonFiniteLogit, Sampler
 from async_rollout.policy.slots import Slots
+from async_rollout.policy.turns import Observe
 from async_rollout.types import SampleId, SampleRequest, Trajectory
 
 
@@ -41,12 +47,14 @@ class DecodingEngine:
         sampler: Sampler,
         stop_ids: frozenset[int],
         prefill_tokens: int,
+        observe: Observe | None = None,  # needed by requests with an environment
     ) -> None:
         self.version = version
         self._forward = forward
         self._sampler = sampler
         self._stop_ids = np.array(sorted(stop_ids), dtype=np.int32)
         self._budget = prefill_tokens
+        self._observe = observe
         self._state = Slots(slots, seed)
         self._cache = SlotCache(slots)
         self._waiting: list[SampleRequest] = []
@@ -163,14 +171,43 @@ class DecodingEngine:
     def _collect(self, rows: np.ndarray, tokens: np.ndarray) -> list[Trajectory]:
         state = self._state
         stopped = (tokens[:, None] == self._stop_ids).any(axis=1)
-        done = (stopped | (state.count[rows] >= state.limit[rows])).nonzero()[0]
+        full = state.count[rows] >= state.limit[rows]
+        observed = self._observations(rows[state.conversing[rows] & ~stopped & ~full])
+        crowded = [row for row, ids in observed.items() if state.count[row] + len(ids) >= state.limit[row]]
+        done = (stopped | full | np.isin(rows, crowded)).nonzero()[0]
         finished = [state.trajectory(rows[i], "stop" if stopped[i] else "length") for i in done.tolist()]
         state.release(rows[done])
+        self._go_on({row: ids for row, ids in observed.items() if state.busy[row]})
         return finished
+
+    def _observations(self, rows: np.ndarray) -> dict[int, np.ndarray]:
+        """What environments write after the newest tokens of these rows, where they write anything."""
+        state = self._state
+        found = {
+            row: self._observe(state.requests[row].environment, state.response(row)) for row in rows.tolist()
+        }
+        return {row: ids for row, ids in found.items() if ids is not None}
+
+    def _go_on(self, observed: dict[int, np.ndarray]) -> None:
+        """Append observations to their rows and, with the token before them, to the cache."""
+        if not observed:
+            return
+        state = self._state
+        kept = int(state.cached[state.rows].max())
+        for row, ids in observed.items():
+            state.observe(row, ids, self.version)
+        self._cache.reserve(int(state.cached[state.rows].max()), kept)
+        additions = [
+            Addition(state.prefix(row)[-len(ids) :], row, int(state.cached[row]))
+            for row, ids in observed.items()
+        ]
+        append(self._forward, self._cache, additions, self._budget)
 
     def _check(self, request: SampleRequest) -> None:
         if not len(request.prompt_ids):
             raise ValueError(f"the prompt of {request.id} is empty")
+        if request.environment and self._observe is None:
+            raise ValueError(f"{request.id} has environment {request.environment}, and the engine knows none")
         if request.max_new_tokens < 1:
             raise ValueError(f"max_new_tokens of {request.id} is {request.max_new_tokens}; at least 1")
         needed = len(request.prompt_ids) + request.max_new_tokens

@@ -10,7 +10,7 @@ from transformers.cache_utils import Cache
 
 
 class Forward:
-    """Calls one model; the weights it sees are always the model's current ones."""
+    """Calls one model (or backbone); the weights it sees are always the model's current ones."""
 
     def __init__(self, model: PreTrainedModel) -> None:
         self.model = model
@@ -39,6 +39,12 @@ class Forward:
             logits_to_keep=keep,
         )
         return output.logits
+
+    def hidden(self, ids: torch.Tensor, positions: torch.Tensor, visible: torch.Tensor) -> torch.Tensor:
+        """Last hidden states (n, T, width) of a model without head; arguments as for a call."""
+        return self.model(
+            input_ids=ids, position_ids=positions, attention_mask=self._mask(visible), use_cache=False
+        ).last_hidden_state
 
     def _mask(self, visible: torch.Tensor) -> torch.Tensor:
         if not self._additive:

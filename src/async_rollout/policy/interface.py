@@ -55,6 +55,9 @@ class Codec(Protocol):
     def encode(self, prompt: str) -> np.ndarray:
         """Ids (P,) int32 of a text from `render`, special tokens included as the model wants them."""
 
+    def encode_observation(self, text: str) -> np.ndarray:
+        """Ids (n,) int32 of what an environment writes into a response; no special tokens."""
+
     def decode(self, response_ids: Sequence[int]) -> str:
         """Text of a response without stop and padding tokens."""
 
@@ -90,6 +93,25 @@ class Engine(Protocol):
         """Samples that hold a slot, in no promised order."""
 
 
+class ValueModel(Protocol):
+    """Estimates what a response will be worth, token by token; starts from a policy's backbone."""
+
+    def parameters(self) -> dict[str, torch.nn.Parameter]:
+        """Trainable parameters by name, always in the same order."""
+
+    def values(self, batch: ScoringBatch) -> torch.Tensor:
+        """(n, L + 1) float32: V_t at the position that predicts response token t, with gradient.
+
+        Column L of a row with L tokens is the value of its end. What lies beyond has no meaning.
+        """
+
+    def state_dict(self) -> dict[str, torch.Tensor]:
+        """All weights, frozen ones too."""
+
+    def load_state_dict(self, state: dict[str, torch.Tensor]) -> None:
+        """Take over all weights."""
+
+
 class Policy(Protocol):
     """One copy of a policy in one process."""
 
@@ -100,6 +122,9 @@ class Policy(Protocol):
 
     def score(self, batch: ScoringBatch, temperature: float) -> Scores:
         """Log-probabilities of the responses under the current weights."""
+
+    def value_model(self, *, freeze_attention: bool) -> ValueModel:
+        """A new one, from a copy of this policy as it is. Raises ValueError if it has no backbone."""
 
     def engine(self, *, slots: int, seed: int, version: int, greedy: bool = False) -> Engine:
         """A fresh decoding engine over this policy's weights, now at this version."""

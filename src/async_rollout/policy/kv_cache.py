@@ -26,14 +26,15 @@ class SlotCache(Cache):
         self.slots = slots
         self.capacity = 0  # columns of storage
         self.head = 0  # where the next token of every row goes
-        self._window = 0  # columns left of the head that a decoding query may see
+        self.window = 0  # columns left of the head that hold what queries may see
         self._prefill: tuple[torch.Tensor, torch.Tensor] | None = None
+        self._append: tuple[torch.Tensor, torch.Tensor, torch.Tensor, int] | None = None
         self._keys: list[torch.Tensor] = []  # a layer each, (slots, heads, capacity, head size)
         self._values: list[torch.Tensor] = []
 
     def reserve(self, past: int, kept: int) -> None:
         """Make room for `past` columns left of the head and one at it; the last `kept` keep their content."""
-        self._window = past
+        self.window = past
         if past <= self.head < self.capacity:
             return
         needed = past + max(BLOCK, past // 4)  # so that moving costs a few columns a step at most
@@ -45,13 +46,13 @@ class SlotCache(Cache):
     def advance(self) -> None:
         """The forward that appended one token to every row is over."""
         self.head += 1
-        self._window += 1
+        self.window += 1
 
     def move_rows(self, source: np.ndarray, target: np.ndarray) -> None:
         """Copy the visible columns of rows `source` to rows `target`."""
         if not source.size:
             return
-        columns = slice(self.head - self._window, self.head)
+        columns = slice(self.head - self.window, self.head)
         for tensor in (*self._keys, *self._values):
             tensor[target, :, columns] = tensor[source, :, columns]
 
@@ -63,6 +64,22 @@ class SlotCache(Cache):
             yield
         finally:
             self._prefill = None
+
+    @contextmanager
+    def appending(self, rows: torch.Tensor, real: torch.Tensor) -> Iterator[None]:
+        """Within, a forward adds several tokens to slot rows[i]: those that are `real` (n, T), on the right.
+
+        What the rows hold moves left to make room, which `reserve` has made; other rows stay.
+        """
+        columns = torch.arange(self.window, device=rows.device)
+        missing = self.window - real.shape[1]
+        from_forward = torch.nn.functional.pad(real, (missing, 0))
+        source = (columns + real.sum(dim=1, keepdim=True)).clamp_(max=self.window - 1)
+        self._append = (rows, source, from_forward, real.shape[1])
+        try:
+            yield
+        finally:
+            self._append = None
 
     def update(
         self, key_states: torch.Tensor, value_states: torch.Tensor, layer_idx: int, *args, **kwargs
@@ -78,18 +95,32 @@ class SlotCache(Cache):
             keys[rows, :, columns] = key_states[source]
             values[rows, :, columns] = value_states[source]
             return key_states, value_states
-        n, columns = key_states.shape[0], slice(self.head - self._window, self.head + 1)
+        if self._append is not None:
+            return self._appended(keys, key_states), self._appended(values, value_states)
+        n, columns = key_states.shape[0], slice(self.head - self.window, self.head + 1)
         keys[:n, :, self.head] = key_states[:, :, 0]
         values[:n, :, self.head] = value_states[:, :, 0]
         return keys[:n, :, columns], values[:n, :, columns]
 
     def get_seq_length(self, layer_idx: int = 0) -> int:
         """Columns before the tokens of this forward (models that are given positions ignore it)."""
-        return 0 if self._prefill is not None else self._window
+        if self._append is not None:
+            return self.window - self._append[-1]
+        return 0 if self._prefill is not None else self.window
 
     def get_mask_sizes(self, query_length: int, layer_idx: int = 0) -> tuple[int, int]:
         """(number of keys, offset of the first) for models that look before they take our mask."""
         return self.get_seq_length(layer_idx) + query_length, 0
+
+    def _appended(self, store: torch.Tensor, states: torch.Tensor) -> torch.Tensor:
+        """Move the rows' columns left, put the new ones at the end, return all (n, heads, window, size)."""
+        rows, source, from_forward, _ = self._append
+        columns = slice(self.head - self.window, self.head)
+        old = store[rows, :, columns]
+        moved = old.gather(2, source[:, None, :, None].expand_as(old))
+        new = torch.nn.functional.pad(states, (0, 0, self.window - states.shape[2], 0))
+        store[rows, :, columns] = result = torch.where(from_forward[:, None, :, None], new, moved)
+        return result
 
     def _storage(self, states: torch.Tensor) -> torch.Tensor:
         _, heads, _, size = states.shape

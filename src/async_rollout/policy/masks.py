@@ -20,6 +20,15 @@ def positions(real: torch.Tensor) -> torch.Tensor:
     return (real.long().cumsum(dim=-1) - 1).clamp_(min=0)
 
 
+def appended(lengths: torch.Tensor, real: torch.Tensor, width: int) -> torch.Tensor:
+    """(n, 1, T, width) visibility for tokens `real` (n, T) in the last columns; `lengths` has them too."""
+    columns = torch.arange(width, device=lengths.device)
+    own = columns[width - real.shape[1] :]
+    kept = columns >= (width - lengths)[:, None]
+    seen = (kept[:, None, :] & (columns <= own[:, None])) | (columns == own[:, None])
+    return seen[:, None]
+
+
 def newest(lengths: torch.Tensor, width: int) -> torch.Tensor:
     """(n, 1, 1, width) visibility for one query in the last column, after `lengths` (n,) cached keys."""
     columns = torch.arange(width, device=lengths.device)

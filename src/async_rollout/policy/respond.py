@@ -7,22 +7,20 @@ from every stream of the run: an evaluation neither depends on the run's samples
 from collections import deque
 from collections.abc import Sequence
 
-import numpy as np
-
 from async_rollout.config.run import RunConfig
 from async_rollout.policy.interface import Policy
-from async_rollout.types import SampleId, SampleRequest
+from async_rollout.types import Prompt, SampleId, SampleRequest
 
 _EVALUATION_STREAMS = 1 << 40  # added to the seed; the run's own seeds are far below
 
 
-def respond(policy: Policy, prompts: Sequence[np.ndarray], config: RunConfig, *, greedy: bool) -> list[str]:
+def respond(policy: Policy, prompts: Sequence[Prompt], config: RunConfig, *, greedy: bool) -> list[str]:
     """Texts in the prompts' order, sampled at the run's temperature or greedy."""
     engine = policy.engine(
         slots=config.slots, seed=_EVALUATION_STREAMS + config.evaluation.seed, version=0, greedy=greedy
     )
     waiting = deque(
-        SampleRequest(SampleId(number, 0), prompt, config.sampling.max_new_tokens)
+        SampleRequest.of(SampleId(number, 0), prompt, config.sampling.max_new_tokens)
         for number, prompt in enumerate(prompts)
     )
     texts: dict[int, str] = {}

@@ -21,6 +21,7 @@ class Slots:
         self.seed = seed
         self.requests: list[SampleRequest | None] = [None] * size
         self.busy = np.zeros(size, dtype=bool)
+        self.conversing = np.zeros(size, dtype=bool)  # an environment may answer
         self.streams = np.zeros(size, dtype=np.uint64)
         self.prompt_length = np.ones(size, dtype=np.int64)
         self.count = np.zeros(size, dtype=np.int64)  # response tokens so far
@@ -29,6 +30,7 @@ class Slots:
         self.tokens = np.zeros((size, 0), dtype=np.int32)
         self.logprobs = np.zeros((size, 0), dtype=np.float32)
         self.versions = np.zeros((size, 0), dtype=np.int32)
+        self.observed = np.zeros((size, 0), dtype=bool)  # written by an environment
 
     @property
     def rows(self) -> np.ndarray:
@@ -48,6 +50,7 @@ class Slots:
         self.prompt_length[rows] = [len(request.prompt_ids) for request in requests]
         self.newest[rows] = [request.prompt_ids[-1] for request in requests]
         self.limit[rows] = [request.max_new_tokens for request in requests]
+        self.conversing[rows] = [bool(request.environment) for request in requests]
         self.count[rows] = 0
         self.busy[rows] = True
         for row, request in zip(rows.tolist(), requests, strict=True):
@@ -61,8 +64,8 @@ class Slots:
         target = (~self.busy[:n]).nonzero()[0]
         if source.size:
             for array in (
-                self.streams, self.prompt_length, self.count, self.limit,
-                self.newest, self.tokens, self.logprobs, self.versions,
+                self.conversing, self.streams, self.prompt_length, self.count, self.limit,
+                self.newest, self.tokens, self.logprobs, self.versions, self.observed,
             ):  # fmt: skip
                 array[target] = array[source]
             for old, new in zip(source.tolist(), target.tolist(), strict=True):
@@ -77,13 +80,27 @@ class Slots:
         self.tokens[rows, at] = tokens
         self.logprobs[rows, at] = logprobs
         self.versions[rows, at] = version
+        self.observed[rows, at] = False
         self.newest[rows] = tokens
         self.count[rows] += 1
 
+    def observe(self, row: int, tokens: np.ndarray, version: int) -> None:
+        """What an environment wrote after a row's newest token; a certainty, so log-probabilities are 0."""
+        place = slice(self.count[row], self.count[row] + len(tokens))
+        self.tokens[row, place] = tokens
+        self.logprobs[row, place] = 0.0
+        self.versions[row, place] = version
+        self.observed[row, place] = True
+        self.newest[row] = tokens[-1]
+        self.count[row] += len(tokens)
+
+    def response(self, row: int) -> np.ndarray:
+        """(L,) ids of the response so far, observations included."""
+        return self.tokens[row, : self.count[row]]
+
     def prefix(self, row: int) -> np.ndarray:
         """Prompt and response so far, without the newest token."""
-        response = self.tokens[row, : self.count[row]]
-        return np.concatenate([self.requests[row].prompt_ids, response])[:-1]
+        return np.concatenate([self.requests[row].prompt_ids, self.response(row)])[:-1]
 
     def trajectory(self, row: int, reason: FinishReason) -> Trajectory:
         """What a finished row holds; the row stays until released."""
@@ -94,7 +111,7 @@ class Slots:
             response_ids=self.tokens[row, :n].copy(),
             behavior_logprobs=self.logprobs[row, :n].copy(),
             versions=self.versions[row, :n].copy(),
-            action_mask=np.ones(n, dtype=bool),
+            action_mask=~self.observed[row, :n],
             finish_reason=reason,
         )
 
@@ -111,6 +128,7 @@ class Slots:
     def _widen(self, width: int) -> None:
         missing = width - self.tokens.shape[1]
         if missing > 0:
-            self.tokens, self.logprobs, self.versions = (
-                np.pad(array, ((0, 0), (0, missing))) for array in (self.tokens, self.logprobs, self.versions)
+            self.tokens, self.logprobs, self.versions, self.observed = (
+                np.pad(array, ((0, 0), (0, missing)))
+                for array in (self.tokens, self.logprobs, self.versions, self.observed)
             )

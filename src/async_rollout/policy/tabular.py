@@ -8,6 +8,7 @@ token; the characters that spell it out have log-probability 0.
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NoReturn
 
 import numpy as np
 import torch
@@ -66,6 +67,10 @@ class TabularPolicy:
             entropy = -(logprobs.exp() * logprobs).sum(dim=-1, keepdim=True)
         padding = (0, batch.response_ids.shape[1] - 1)
         return Scores(torch.nn.functional.pad(chosen, padding), torch.nn.functional.pad(entropy, padding))
+
+    def value_model(self, *, freeze_attention: bool) -> NoReturn:
+        """Raises ValueError: there is no backbone to copy."""
+        raise ValueError("the backends dummy and tabular have no backbone for a critic; use causal_lm")
 
     def engine(self, *, slots: int, seed: int, version: int, greedy: bool = False) -> AnswerEngine:
         """An engine that draws a candidate and spells it."""

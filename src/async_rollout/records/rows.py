@@ -22,6 +22,7 @@ class ResultRow:
     verdict: str
     extracted: str | None
     compared: str | None  # "inside" if a test had to be decided beside the program, else None
+    turns: list[list[int]]  # [tokens that the model wrote, tokens that its environment wrote then]
     versions: list[list[int]]  # runs of [policy version, tokens], in order of sampling
     trained_at: int | None  # version of the trainer when the step that used it started
     staleness: int | None  # trained_at (or the version at which it was dropped) − oldest version
@@ -58,6 +59,10 @@ class MetricsRow:
     saturations: int
     first_logratio_max: float  # max |log π_θ − log π_behav| before the first optimizer step
     zero_variance_groups: float  # share
+    value_loss: float | None  # of the critic, mean over minibatches; None without one
+    value_clip_fraction: float | None
+    explained_variance: float | None  # of the returns by the values before; None: no critic, or equal returns
+    critic_only: bool  # warm-up: the critic alone was trained
     optimizer_steps: int
     empty: bool  # nothing was trainable: same weights
     step_sec: float  # training and publication

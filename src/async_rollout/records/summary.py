@@ -96,11 +96,14 @@ class Summary(Record):
     policy_version: Count
     updates: Count
     empty_updates: Count
+    critic_updates: Count  # at the start, which trained the critic alone
     minibatches: Count
     samples: Flow
     tokens: Flow
     groups: dict[str, Count]  # submitted, trained, dropped, rejected, abandoned
     mixed_version_samples: Count
+    turns: Count  # of trained samples
+    interrupted_turns: Count  # of those, with tokens of more than one version
     length_mean_trained: float
     length_mean_generated: float
 
@@ -137,6 +140,8 @@ class Summary(Record):
     grad_norm: float
     grad_cosine: float | None  # None if not measured
     zero_variance_groups: Rate
+    value_loss: float | None  # None without a critic
+    explained_variance: float | None
 
     software: dict[str, str]
     machine: dict[str, str | int | float]

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 
 from async_rollout.config.reward import RewardConfig
 from async_rollout.rewards.numeric import judge_numeric
+from async_rollout.tasks import calculator
 from async_rollout.tasks.task import Task, family
 from async_rollout.types import Verdict
 
@@ -55,6 +56,15 @@ def _exact(config: RewardConfig) -> Judge:
     return judge
 
 
+def _calculator(config: RewardConfig) -> Judge:
+    def judge(task: Task, text: str) -> Verdict:
+        """1 if the response ends with the right number after its mark; observations are no answer."""
+        correct = calculator.is_right(task, text)
+        return Verdict(float(correct), "pass" if correct else "fail", calculator.answer(text))
+
+    return judge
+
+
 def _numeric(config: RewardConfig) -> Judge:
     return lambda task, text: judge_numeric(task.gold_answer, text, strict=config.strict)
 
@@ -83,6 +93,7 @@ def _reasoning(config: RewardConfig, task_types: list[str]) -> Judge:
 
 _BUILDERS: dict[str, Callable[[RewardConfig], Judge]] = {
     "sort": _exact,
+    "calculator": _calculator,
     "gsm8k": _numeric,
     "math": _math,
     "coding": _coding,

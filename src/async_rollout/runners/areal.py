@@ -11,7 +11,7 @@ from pathlib import Path
 
 from async_rollout.channels import pair
 from async_rollout.config.run import RunConfig
-from async_rollout.policy.prompt import rendered
+from async_rollout.policy.prompt import encode_prompts
 from async_rollout.policy.registry import build_codec
 from async_rollout.rewards.backend import build_rewards
 from async_rollout.runners.evaluation import record_evaluation
@@ -24,7 +24,6 @@ from async_rollout.runtime.recorder import Recorder
 from async_rollout.runtime.resources import ResourceLog
 from async_rollout.runtime.snapshots import due_versions, snapshot_path
 from async_rollout.runtime.supervisor import Supervisor, Worker
-from async_rollout.runtime.supply import Prompt
 from async_rollout.runtime.weights import WeightStore
 from async_rollout.tasks.splits import read_splits, split_paths
 
@@ -53,7 +52,7 @@ def run(
         rewards.start()
         rollout, trainer = _start(supervisor, config, store, out, data, keeper.place)
         codec = build_codec(config)  # while the workers build their parts
-        prompts = [Prompt(t.task_id, codec.encode(rendered(codec, t, config.prompt))) for t in splits.train]
+        prompts = encode_prompts(codec, splits.train, config.prompt)
         supervisor.wait_ready()
         rewards.wait_ready(config.supervision.setup_timeout_sec)
         spent = keeper.state.cpu_seconds if keeper.state else {}
@@ -79,7 +78,7 @@ def run(
         ended, cpu_seconds = time.monotonic(), resources.cpu_seconds()
         progress.enter("evaluating")
         progress.say("evaluating")
-        eval_prompts = tuple(codec.encode(rendered(codec, t, config.prompt)) for t in splits.held_out)
+        eval_prompts = tuple(encode_prompts(codec, splits.held_out, config.prompt))
         for version in due_versions(config, store.clock.version):
             path = snapshot_path(out, version)
             supervisor.send(controller.rollout, say.Evaluate(version, str(path), eval_prompts))

@@ -11,9 +11,8 @@ from async_rollout.policy.interface import Engine, Policy
 from async_rollout.rewards.backend import Rewards
 from async_rollout.runners.judging import judge_all
 from async_rollout.runtime.recorder import Recorder
-from async_rollout.runtime.supply import Prompt
 from async_rollout.tasks.order import TaskOrder
-from async_rollout.types import Group, Sample, SampleId, SampleRequest, Trajectory
+from async_rollout.types import Group, Prompt, Sample, SampleId, SampleRequest, Trajectory
 
 
 class Generator:
@@ -49,8 +48,8 @@ class Generator:
             number = self._recorder.totals.submitted
             self._recorder.totals.submitted += 1
             waiting.extend(
-                SampleRequest(
-                    SampleId(number, i), self._prompt(number).ids, self._config.sampling.max_new_tokens
+                SampleRequest.of(
+                    SampleId(number, i), self._prompt(number), self._config.sampling.max_new_tokens
                 )
                 for i in range(self._config.batch.group_size)
             )

@@ -14,7 +14,7 @@ from pathlib import Path
 from async_rollout.config.run import RunConfig
 from async_rollout.learner.learner import Learner
 from async_rollout.policy.interface import Policy
-from async_rollout.policy.prompt import rendered
+from async_rollout.policy.prompt import encode_prompts
 from async_rollout.policy.registry import build_policy
 from async_rollout.policy.respond import respond
 from async_rollout.rewards.backend import Rewards, build_rewards
@@ -29,7 +29,6 @@ from async_rollout.runtime.progress import Progress
 from async_rollout.runtime.recorder import Recorder
 from async_rollout.runtime.resources import ResourceLog
 from async_rollout.runtime.snapshots import due_versions, is_due, load_snapshot, snapshot_path, write_snapshot
-from async_rollout.runtime.supply import Prompt
 from async_rollout.tasks.splits import read_splits, split_paths
 from async_rollout.tasks.task import Task
 from async_rollout.types import Group
@@ -136,8 +135,7 @@ def run_in_one_process(
         stack.callback(events.close)
         rewards.start()
         policy = build_policy(config, device=config.train.devices[0], tasks=splits.train + splits.held_out)
-        codec = policy.codec
-        prompts = [Prompt(t.task_id, codec.encode(rendered(codec, t, config.prompt))) for t in splits.train]
+        prompts = encode_prompts(policy.codec, splits.train, config.prompt)
         rewards.wait_ready(config.supervision.setup_timeout_sec)
         if keeper.place is None:
             write_snapshot(out, 0, policy)
@@ -170,7 +168,7 @@ def _evaluate(
     tasks: list[Task],
     last: int,
 ) -> None:
-    prompts = [policy.codec.encode(rendered(policy.codec, t, config.prompt)) for t in tasks]
+    prompts = encode_prompts(policy.codec, tasks, config.prompt)
     for version in due_versions(config, last):
         load_snapshot(snapshot_path(out, version), policy)
         sampled, greedy = (respond(policy, prompts, config, greedy=greedy) for greedy in (False, True))

@@ -5,11 +5,9 @@ Everything here is plain data and numpy, so that every process can read it witho
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from async_rollout.records.states import Reason
 from async_rollout.runtime.layout import WeightLayout
-from async_rollout.types import Group, SampleId, SampleRequest, Trajectory, UpdateMetrics
+from async_rollout.types import Group, Prompt, SampleId, SampleRequest, Trajectory, UpdateMetrics
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +82,7 @@ class Evaluate:
 
     version: int
     weights: str
-    prompts: tuple[np.ndarray, ...]
+    prompts: tuple[Prompt, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,8 @@ class Totals:
         default_factory=lambda: {k: Counter() for k in ("trained", "generated", "dropped")}
     )
     mixed_version_samples: int = 0
+    turns: int = 0  # of trained samples
+    interrupted_turns: int = 0
     interruptions: int = 0
     resumed_samples: int = 0
     recomputed_tokens: int = 0
@@ -117,6 +119,8 @@ class Recorder:
         self.totals.groups["trained"] += len(groups)
         for _, sample in samples:
             self._count("trained", sample.trajectory, trained_at, "trained")
+            self.totals.turns += len(sample.trajectory.turns)
+            self.totals.interrupted_turns += sample.trajectory.interrupted_turns
         self._results.write(*(self._row(s, g.number, g.task_id, trained_at, None) for g, s in samples))
         dropped, self._dropped = dict(self._dropped), Counter()
         seconds = time.monotonic() - self.started
@@ -162,6 +166,7 @@ class Recorder:
             verdict=verdict.verdict,
             extracted=verdict.extracted,
             compared=verdict.compared,
+            turns=[[b.stop - b.start for b in turn] for turn in trajectory.turns],
             versions=_runs(trajectory.versions),
             trained_at=version if reason is None else None,
             staleness=version - trajectory.oldest_version,
@@ -182,7 +187,7 @@ def _metrics_row(
 ) -> MetricsRow:
     samples = [s for g in groups for s in g.samples]
     correct = sum(s.verdict.correct for s in samples)
-    ages = metrics.staleness
+    ages, critic = metrics.staleness, metrics.critic
     counted = sum(ages.values())
     return MetricsRow(
         version=version,
@@ -211,6 +216,10 @@ def _metrics_row(
         saturations=metrics.saturations,
         first_logratio_max=metrics.first_logratio_max,
         zero_variance_groups=metrics.zero_variance_groups,
+        value_loss=critic and critic.loss,
+        value_clip_fraction=critic and critic.clip_fraction,
+        explained_variance=critic and critic.explained_variance,
+        critic_only=metrics.critic_only,
         optimizer_steps=metrics.optimizer_steps,
         empty=metrics.empty,
         step_sec=round(step_sec, 6),

@@ -7,11 +7,8 @@ is drawn again goes before anything new, and is admitted already.
 
 from collections import deque
 from collections.abc import Callable, Container, Iterable, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
-
-import numpy as np
 
 from async_rollout.config.run import RunConfig
 from async_rollout.runtime import messages as say
@@ -19,15 +16,7 @@ from async_rollout.runtime.assignments import Assignments
 from async_rollout.runtime.recorder import Totals
 from async_rollout.runtime.replay import Replay
 from async_rollout.runtime.supervisor import Supervisor, Worker, WorkerDied
-from async_rollout.types import SampleId, SampleRequest
-
-
-@dataclass(frozen=True, slots=True)
-class Prompt:
-    """A training task as rollout workers need it."""
-
-    task_id: str
-    ids: np.ndarray  # (P,) int32
+from async_rollout.types import Prompt, SampleId, SampleRequest
 
 
 class Supply:
@@ -141,5 +130,5 @@ class Supply:
     def _send(self, worker: Worker, version: int, samples: Sequence[SampleId]) -> None:
         self.assignments.give(worker.role, samples)
         limit = self._run.sampling.max_new_tokens
-        requests = tuple(SampleRequest(s, self._prompt(s.group).ids, limit) for s in samples)
+        requests = tuple(SampleRequest.of(s, self._prompt(s.group), limit) for s in samples)
         self._supervisor.send(worker, say.Work(version, requests))

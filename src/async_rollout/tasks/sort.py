@@ -10,6 +10,7 @@ from hashlib import blake2b
 
 import numpy as np
 
+from async_rollout.tasks.demonstration import Demonstration
 from async_rollout.tasks.task import Task
 
 SHORTEST, LONGEST = 6, 10
@@ -34,22 +35,27 @@ def generate(train_size: int, eval_size: int, seed: int) -> tuple[list[Task], li
 
 def demonstrations(
     rng: np.random.Generator, n: int, marked_share: float, corrupted_share: float
-) -> list[tuple[str, str]]:
-    """n pairs (prompt, answer) for a warm start, never of held-out answers.
+) -> list[Demonstration]:
+    """n demonstrations of one turn for a warm start, never of held-out answers.
 
     Each answer carries the mark with probability `marked_share` and, independently, is made
     wrong in one digit with probability `corrupted_share`.
     """
     draws = (digits for digits in _digits(rng) if not is_held_out(digits))
-    pairs = []
+    found = []
     for _ in range(n):
         digits = next(draws)
         answer = _in_order(digits)
         marked, corrupted = rng.random(2) < (marked_share, corrupted_share)
         if corrupted:
             answer = _corrupt(rng, answer)
-        pairs.append((f"{digits}>", MARK + answer if marked else answer))
-    return pairs
+        found.append(Demonstration(f"{digits}>", (MARK + answer if marked else answer,)))
+    return found
+
+
+def is_right(task: Task, text: str) -> bool:
+    """True if the response is the gold answer, trailing whitespace apart."""
+    return text.rstrip() == task.gold_answer
 
 
 def is_held_out(digits: str) -> bool:

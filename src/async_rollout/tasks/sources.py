@@ -11,7 +11,7 @@ from typing import Any
 
 from async_rollout.config.axes import DATASETS
 from async_rollout.config.data import DataConfig
-from async_rollout.tasks import coding, gsm8k, math, reasoning, sort
+from async_rollout.tasks import calculator, coding, gsm8k, math, reasoning, sort
 from async_rollout.tasks.hub import Hub, hub_rows
 from async_rollout.tasks.jsonl import read_tasks
 from async_rollout.tasks.split import shuffled, split
@@ -39,6 +39,8 @@ def load_source(dataset: str, data: DataConfig) -> Source:
             return Source(*sort.generate(data.train_size, data.eval_size, data.seed))
         case "coding":
             return Source(*coding.generate(data.train_size, data.eval_size, data.seed))
+        case "calculator":
+            return Source(*calculator.generate(data.train_size, data.eval_size, data.seed))
         case "reasoning_gym":
             train, held_out, left_out = reasoning.generate(
                 dataset, data.train_size, data.eval_size, data.seed
