@@ -2,12 +2,13 @@
 
 import argparse
 import json
-import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -39,9 +40,9 @@ def options(description: str, arguments: Sequence[str]) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def in_turn(arms: Mapping[str, Callable[[], float]], repeats: int) -> dict[str, list[float]]:
+def in_turn(arms: Mapping[str, Callable[[], T]], repeats: int) -> dict[str, list[T]]:
     """Call every arm once a round, so that a slow moment of the machine hits all of them."""
-    found: dict[str, list[float]] = {name: [] for name in arms}
+    found: dict[str, list[T]] = {name: [] for name in arms}
     for _ in range(repeats):
         for name, arm in arms.items():
             found[name].append(arm())
@@ -50,9 +51,7 @@ def in_turn(arms: Mapping[str, Callable[[], float]], repeats: int) -> dict[str, 
 
 def spread(values: Sequence[float]) -> str:
     """Median and range of what was measured."""
-    low, middle, high = min(values), statistics.median(values), max(values)
-    digits = max(0, 2 - math.floor(math.log10(max(abs(middle), 1e-9))))
-    return f"{middle:.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"
+    return f"{statistics.median(values):.4g} ({min(values):.4g} to {max(values):.4g})"
 
 
 def report(settings: argparse.Namespace, claims: Sequence[Claim], results: Any) -> int:

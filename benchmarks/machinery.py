@@ -1,0 +1,95 @@
+"""Claim: the machine itself costs next to nothing for each sample.
+
+Mode areal in all of its processes with the `dummy` backend, which computes nothing: prompts
+are admitted, decoded a character a step, judged, grouped, handed over, `trained`, published
+and written to disk as in any run. B = 16, G = 8. Counted is the CPU time of every process of
+the run, judges included, from the moment when all are ready to the last commit.
+"""
+
+import multiprocessing
+import os
+import statistics
+import sys
+import tempfile
+import threading
+from contextlib import suppress
+from pathlib import Path
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import psutil
+import torch
+
+from cells import cell_config, run
+from measure import Claim, options, report, spread
+
+AIM_MICROSECONDS = 150.0
+
+
+class Judges(threading.Thread):
+    """CPU time of the reward workers, which the summary's roles leave out; from the first commit on."""
+
+    def __init__(self, directory: Path):
+        super().__init__(daemon=True)
+        self._directory = directory
+        self._first: dict[int, float] = {}
+        self._last: dict[int, float] = {}
+        self._over = threading.Event()
+
+    def run(self) -> None:
+        """Look every 50 ms."""
+        while not self._over.wait(0.05):
+            for process in multiprocessing.active_children():
+                if process.name == "reward" and any(
+                    path.stat().st_size for path in self._directory.glob("cell*/metrics.jsonl")
+                ):
+                    with suppress(psutil.NoSuchProcess):
+                        times = psutil.Process(process.pid).cpu_times()
+                        self._last[process.pid] = times.user + times.system
+                        self._first.setdefault(process.pid, self._last[process.pid])
+
+    def seconds(self) -> float:
+        """Ends the watch."""
+        self._over.set()
+        self.join()
+        return sum(self._last[pid] - first for pid, first in self._first.items())
+
+
+def main(arguments: list[str]) -> int:
+    """Print a line for each role, and the claim's line last."""
+    settings = options(__doc__, arguments)
+    torch.set_num_threads(1)
+    updates, repeats = (150, 1) if settings.quick else (600, 5)
+    results = []
+    for _ in range(repeats):
+        with tempfile.TemporaryDirectory() as directory:
+            config = cell_config(
+                Path("none"),
+                model={"backend": "dummy"},
+                batch={"groups": 16, "group_size": 8},
+                sampling={"max_new_tokens": 16},
+                kl={"coef": 0},
+                data={"train_size": 1000, "eval_size": 1},
+                train={"updates": updates},
+            )
+            judges = Judges(Path(directory))
+            judges.start()
+            summary = run(config, Path(directory)).summary
+            seconds = summary["cpu_seconds"] | {"judges": judges.seconds()}
+            samples = summary["samples"]["generated"]
+            results.append(
+                {
+                    "samples_per_sec": samples / summary["wall_clock_sec"],
+                    "microseconds": {k: 1e6 * s / samples for k, s in seconds.items()},
+                }
+            )
+    for role in results[0]["microseconds"]:
+        print(f"{role}: CPU µs a sample {spread([r['microseconds'][role] for r in results])}")
+    print(f"samples/s {spread([r['samples_per_sec'] for r in results])}")
+    total = statistics.median(sum(r["microseconds"].values()) for r in results)
+    claim = Claim("CPU µs a sample over all processes", total, AIM_MICROSECONDS, at_most=True)
+    return report(settings, [claim], results)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
