@@ -67,12 +67,23 @@ def kill_in(patch, owner, name, version, of):
     patch.setattr(owner, name, dies)
 
 
+def run_until_killed(how, version, settings, directory, model=None):
+    with pytest.MonkeyPatch.context() as patch:
+        how(patch, version)
+        with pytest.raises(Killed):
+            run_tiny(settings, directory, model)
+
+
 def while_generating(patch, version):
     kill_in(patch, Generator, "batch", version, lambda self, at: at)
 
 
 def while_training(patch, version):
     kill_in(patch, Learner, "step", version, lambda self, groups, at: at)
+
+
+def while_evaluating(patch, version):
+    kill_in(patch, one_process, "load_snapshot", f"v{version}", lambda path, policy: path.stem)
 
 
 def in_mid_checkpoint(patch, version):
@@ -92,15 +103,12 @@ def after_a_checkpoint(patch, version):
         (in_mid_checkpoint, 3, 0),
         (while_generating, 3, 3),
         (after_a_checkpoint, 3, 3),
-        (while_training, 5, 3),
         (in_mid_checkpoint, 6, 3),
         (while_training, 7, 6),
     ],
 )
-def test_killed_anywhere_it_ends_the_same(uninterrupted, tmp_path, monkeypatch, how, version, from_version):
-    with monkeypatch.context() as patch, pytest.raises(Killed):
-        how(patch, version)
-        run_tiny(uninterrupted.config, tmp_path)
+def test_killed_anywhere_it_ends_the_same(uninterrupted, tmp_path, how, version, from_version):
+    run_until_killed(how, version, uninterrupted.config, tmp_path)
     cut = (tmp_path / "cell" / "metrics.jsonl").read_text().splitlines()
     resumed = run_tiny(uninterrupted.config, tmp_path)
     assert left_behind(resumed) == left_behind(uninterrupted)
@@ -113,23 +121,19 @@ def test_killed_anywhere_it_ends_the_same(uninterrupted, tmp_path, monkeypatch, 
     assert not (resumed.out / "checkpoint").exists(), "of no use any more"
 
 
-def test_killed_again_and_again(uninterrupted, tmp_path, monkeypatch):
+def test_killed_again_and_again(uninterrupted, tmp_path):
     """Also in mid-evaluation, and before the first new checkpoint."""
     for how, version in ((while_training, 4), (while_generating, 4), (while_training, 7)):
         if how is while_generating and uninterrupted.config.mode == "lagged":
             version = 5
-        with monkeypatch.context() as patch, pytest.raises(Killed):
-            how(patch, version)
-            run_tiny(uninterrupted.config, tmp_path)
-    with monkeypatch.context() as patch, pytest.raises(Killed):
-        kill_in(patch, one_process, "load_snapshot", "v4", lambda path, policy: path.stem)
-        run_tiny(uninterrupted.config, tmp_path)
+        run_until_killed(how, version, uninterrupted.config, tmp_path)
+    run_until_killed(while_evaluating, 4, uninterrupted.config, tmp_path)
     resumed = run_tiny(uninterrupted.config, tmp_path)
     assert left_behind(resumed) == left_behind(uninterrupted)
     assert resumed.summary["attempts"] == 5
 
 
-def test_a_transformer_with_moments_and_a_window_of_rewards(tmp_path, monkeypatch):
+def test_a_transformer_with_moments_and_a_window_of_rewards(tmp_path):
     """AdamW's moments, warm-up, running-mean advantages and an initial policy for the KL penalty."""
     small = {"hidden_size": 16, "layers": 1, "heads": 2, "kv_heads": 2, "intermediate_size": 32, "steps": 5}
     warm_start(WarmStartConfig(**small), tmp_path / "model")
@@ -144,9 +148,7 @@ def test_a_transformer_with_moments_and_a_window_of_rewards(tmp_path, monkeypatc
         rollout={"slots": 5},
     )
     whole = run_tiny(settings, tmp_path / "whole", tmp_path / "model")
-    with monkeypatch.context() as patch, pytest.raises(Killed):
-        while_training(patch, 4)
-        run_tiny(settings, tmp_path / "cut", tmp_path / "model")
+    run_until_killed(while_training, 4, settings, tmp_path / "cut", tmp_path / "model")
     resumed = run_tiny(settings, tmp_path / "cut", tmp_path / "model")
     assert left_behind(resumed) == left_behind(whole)
     assert resumed.summary["attempts"] == 2

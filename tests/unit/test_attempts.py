@@ -1,9 +1,17 @@
 """Attempts at a cell: nothing written is lost, and only attempts at the same run are counted."""
 
+import hashlib
+import json
+import os
+from contextlib import suppress
+
 import pytest
 
 from async_rollout.records.states import StateLog
+from async_rollout.runners import attempts
 from async_rollout.runners.attempts import begin_attempt
+from async_rollout.runtime import checkpoint
+from async_rollout.runtime.checkpoint import CheckpointError, RunState
 from learning import run_config
 
 ROWS = ("results.jsonl", "metrics.jsonl", "evals.jsonl", "stdout.log", "stderr.log")
@@ -75,3 +83,114 @@ def test_room_that_was_half_made_is_finished(tmp_path, monkeypatch):
             begin_attempt(tmp_path, run_config())
     assert begin_attempt(tmp_path, run_config()).number == 2
     assert {p.name for p in tmp_path.glob("*.attempt*")} == {f"{name}.attempt1" for name in ROWS}
+
+
+def kept(out, version, offsets):
+    """A checkpoint whose rows ended there."""
+    place = checkpoint.stage(out, version)
+    (place / checkpoint.TRAINING).write_bytes(b"weights")
+    sums = {checkpoint.TRAINING: hashlib.sha256(b"weights").hexdigest()}
+    checkpoint.finish(out, RunState(version, 10.0 * version, {}, offsets, None, None), sums)
+
+
+def metrics(*versions) -> str:
+    return "".join(json.dumps({"version": v, "step_sec": 1.0, "wait_sec": 0.5}) + "\n" for v in versions)
+
+
+def begun(out, versions=3, keep=(1, 2)):
+    """A run of some commits, the last torn in its writing, with checkpoints of some versions."""
+    begin_attempt(out, run_config())
+    for name in ROWS:
+        (out / name).write_text("")
+    for version in range(1, versions + 1):
+        with (out / "metrics.jsonl").open("a") as file:
+            file.write(metrics(version))
+        with (out / "results.jsonl").open("a") as file:
+            file.write(f"row {version}\n")
+        if version in keep:
+            kept(out, version, {name: (out / name).stat().st_size for name in attempts.ROWS})
+    with (out / "results.jsonl").open("a") as file:
+        file.write("torn ro")
+
+
+def test_an_attempt_goes_on_from_the_newest_checkpoint(tmp_path):
+    begun(tmp_path)
+    attempt = begin_attempt(tmp_path, run_config())
+    assert (attempt.number, attempt.place.name, attempt.state.version) == (2, "v2", 2)
+    assert attempt.lost_sec == 1.5
+    assert (tmp_path / "results.jsonl").read_text() == "row 1\nrow 2\n"
+    assert (tmp_path / "results.jsonl.attempt1").read_text() == "row 3\ntorn ro"
+    assert (tmp_path / "metrics.jsonl").read_text() == metrics(1, 2)
+    assert (tmp_path / "metrics.jsonl.attempt1").read_text() == metrics(3)
+
+
+def test_time_lost_adds_up_over_attempts(tmp_path):
+    """Also when one makes no checkpoint of its own, and when it does nothing at all."""
+    begun(tmp_path)
+    begin_attempt(tmp_path, run_config())
+    assert begin_attempt(tmp_path, run_config()).lost_sec == 1.5
+    with (tmp_path / "metrics.jsonl").open("a") as file:
+        file.write(metrics(3, 4))
+    attempt = begin_attempt(tmp_path, run_config())
+    assert (attempt.number, attempt.lost_sec, attempt.state.version) == (4, 4.5, 2)
+
+
+def test_without_a_checkpoint_all_is_lost(tmp_path):
+    begun(tmp_path, keep=())
+    attempt = begin_attempt(tmp_path, run_config())
+    assert (attempt.number, attempt.place, attempt.lost_sec) == (2, None, 4.5)
+    assert (tmp_path / "metrics.jsonl.attempt1").read_text() == metrics(1, 2, 3)
+
+
+def test_a_damaged_checkpoint_is_named_and_the_older_one_used(tmp_path, capsys):
+    begun(tmp_path)
+    (tmp_path / "checkpoint" / "v2" / checkpoint.TRAINING).write_bytes(b"other")
+    attempt = begin_attempt(tmp_path, run_config())
+    assert (attempt.state.version, attempt.lost_sec) == (1, 3.0)
+    assert "checkpoint/v2: training.pt is not what was written" in capsys.readouterr().err
+    assert [p.name for p in checkpoint.checkpoints(tmp_path)] == ["v1"]
+
+
+def test_a_checkpoint_whose_rows_are_gone_is_damaged(tmp_path):
+    begun(tmp_path)
+    (tmp_path / "results.jsonl").write_text("row 1\n")
+    assert begin_attempt(tmp_path, run_config()).state.version == 1
+
+
+def test_without_a_sound_checkpoint_it_refuses(tmp_path):
+    """Beginning anew in silence would hide it; nothing is moved or removed."""
+    begun(tmp_path)
+    for version in (1, 2):
+        (tmp_path / "checkpoint" / f"v{version}" / checkpoint.MANIFEST).unlink()
+    before = sorted(p.name for p in tmp_path.iterdir())
+    with pytest.raises(CheckpointError, match=r"(?s)v2: FileNotFound.*v1: FileNotFound.*begin the run anew"):
+        begin_attempt(tmp_path, run_config())
+    assert sorted(p.name for p in tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize("after", range(9))
+def test_a_cut_that_was_cut_off_is_finished(tmp_path, monkeypatch, after):
+    """Killed between any two changes to the directory: each row is in one place afterwards."""
+    begun(tmp_path)
+    left = [after]
+
+    def counted(real):
+        def change(*arguments, **names):
+            if not left[0]:
+                raise KeyboardInterrupt
+            left[0] -= 1
+            return real(*arguments, **names)
+
+        return change
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(tmp_path), "rename", counted(type(tmp_path).rename))
+        patch.setattr(os, "truncate", counted(os.truncate))
+        with suppress(KeyboardInterrupt):
+            begin_attempt(tmp_path, run_config())
+    attempt = begin_attempt(tmp_path, run_config())
+    assert attempt.lost_sec == 1.5
+    assert (tmp_path / "results.jsonl").read_text() == "row 1\nrow 2\n"
+    assert (tmp_path / "results.jsonl.attempt1").read_text() == "row 3\ntorn ro"
+    assert (tmp_path / "metrics.jsonl").read_text() == metrics(1, 2)
+    assert (tmp_path / "metrics.jsonl.attempt1").read_text() == metrics(3)

@@ -21,6 +21,7 @@ class Stopping:
     def __init__(self, grace_sec: float):
         self._grace = grace_sec
         self._patient = False
+        self._timer: threading.Timer | None = None
         self.requested = False
 
     @contextmanager
@@ -30,6 +31,8 @@ class Stopping:
         try:
             yield
         finally:
+            if self._timer is not None:
+                self._timer.cancel()
             for number, handler in zip(SIGNALS, before, strict=True):
                 signal.signal(number, handler)
 
@@ -50,6 +53,6 @@ class Stopping:
         if self.requested or not self._patient:
             self.leave()
         self.requested = True
-        timer = threading.Timer(self._grace, os.kill, (os.getpid(), signal.SIGTERM))
-        timer.daemon = True
-        timer.start()
+        self._timer = threading.Timer(self._grace, os.kill, (os.getpid(), signal.SIGTERM))
+        self._timer.daemon = True
+        self._timer.start()
