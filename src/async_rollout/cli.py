@@ -19,6 +19,7 @@ COMMANDS = {
     "doctor": "check a sweep, its model and this machine before any hour is spent",
     "judge": "judge answers in a file as runs do",
     "reward-workers": "start, show or stop reward workers that share files with a run",
+    "preflight": "check whether this machine can take a sweep's runs now",
     "tables": "tables of a sweep, finished or not",
     "figures": "figures of a sweep, finished or not",
     "report": "one self-contained HTML page of a sweep, finished or not",

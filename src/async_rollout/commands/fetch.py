@@ -1,4 +1,4 @@
-"""`async-rollout fetch MODEL`: a hub's model as a directory, so that cells need no hub."""
+"""`async-rollout fetch MODEL`: a hub's model, or a GGUF file, as a directory: cells need no hub."""
 
 import sys
 from argparse import ArgumentParser, Namespace
@@ -7,7 +7,9 @@ from pathlib import Path
 
 def configure(parser: ArgumentParser) -> None:
     """Arguments of the command."""
-    parser.add_argument("model", metavar="MODEL", help="a hub id, such as Qwen/Qwen2.5-0.5B-Instruct")
+    parser.add_argument(
+        "model", metavar="MODEL", help="a hub id (Qwen/Qwen2.5-0.5B-Instruct) or a .gguf file"
+    )
     parser.add_argument("--out", required=True, type=Path, help="directory to write")
 
 
@@ -17,10 +19,18 @@ def execute(args: Namespace) -> None:
 
 
 def fetch(model: str, directory: Path) -> None:
-    """Copy configuration, tokenizer and weights (safetensors) of a hub's model into `directory`."""
+    """Copy configuration, tokenizer and weights (safetensors) of a hub's model into `directory`.
+
+    A path that ends in `.gguf` is a file, which is unpacked there.
+    """
+    print(f"[fetch] {model} -> {directory}", file=sys.stderr, flush=True)
+    if model.endswith(".gguf"):
+        from async_rollout.policy.gguf import convert_gguf
+
+        convert_gguf(Path(model), directory)
+        return
     from huggingface_hub import snapshot_download
 
-    print(f"[fetch] {model} -> {directory}", file=sys.stderr, flush=True)
     snapshot_download(
         model,
         local_dir=directory,

@@ -16,7 +16,7 @@ class ModelConfig(Block):
     id: str = key(
         "embedded",
         "`embedded` (built and warm-started here, see `warm_start`), a local directory in Hugging Face "
-        "format, or a hub id",
+        "format, a `.gguf` file (extra `gguf`), or a hub id",
         env="MODEL_ID",
         theirs="Qwen/Qwen2.5-0.5B-Instruct",
         why="needs no hub and learns in minutes on a CPU",

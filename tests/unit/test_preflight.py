@@ -1,0 +1,113 @@
+"""Whether a machine can take a run, against recorded readings of machines that are not here."""
+
+import sys
+from contextlib import nullcontext
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+
+from async_rollout.cli import main
+from async_rollout.doctor import machine
+from async_rollout.doctor.machine import Gpu, Readings, findings, read_gpus
+from tiny_cells import cell_config
+
+CLEAN = Gpu(0, "H200", 143771, 4, ())
+GOOD = Readings((CLEAN, replace(CLEAN, index=1)), 200_000, 500_000, 16, (), {})
+ON_GPUS = {"train": {"devices": ["cuda:0"]}, "rollout": {"devices": ["cuda:1"]}}
+
+
+def levels(now, **blocks):
+    run = cell_config(**{**ON_GPUS, **blocks})
+    return {finding.check: finding for finding in findings(run, now)}
+
+
+def test_a_clean_machine_is_fit():
+    found = levels(GOOD)
+    assert {finding.level for finding in found.values()} == {"ok"}
+    assert {"cuda:0", "cuda:1", "memory", "disk", "caches", "cores"} == set(found)
+
+
+@pytest.mark.parametrize(
+    ("gpu", "level", "text"),
+    [
+        (replace(CLEAN, used_mb=41_000), "fail", "by no process: left over"),
+        (replace(CLEAN, used_mb=41_000, processes=(77, 78)), "fail", "by process 77, 78"),
+        (replace(CLEAN, used_mb=3_000, processes=(77,)), "warn", "by process 77"),
+        (replace(CLEAN, used_mb=550), "ok", "550 of 143771 MB"),
+    ],
+)
+def test_a_gpu_that_is_not_clean_is_named(gpu, level, text):
+    finding = levels(replace(GOOD, gpus=(gpu, replace(CLEAN, index=1))))["cuda:0"]
+    assert finding.level == level
+    assert text in finding.text
+
+
+def test_a_gpu_that_is_not_there_is_named():
+    found = levels(replace(GOOD, gpus=(CLEAN,)))
+    assert (found["cuda:1"].level, found["cuda:0"].level) == ("fail", "ok")
+    assert "has cuda:0" in found["cuda:1"].text
+
+
+def test_a_run_on_the_cpu_asks_for_no_gpu():
+    found = levels(replace(GOOD, gpus=()), train={"devices": ["cpu"]}, rollout={"devices": ["cpu"]})
+    assert not [check for check in found if check.startswith("cuda")]
+
+
+@pytest.mark.parametrize(
+    ("change", "check", "level"),
+    [
+        ({"memory_mb": 500}, "memory", "fail"),
+        ({"disk_mb": 100}, "disk", "fail"),
+        ({"unwritable": ("/cache",)}, "caches", "fail"),
+        ({"cores": 1}, "cores", "warn"),
+        ({"job": {"SLURM_JOB_ID": "1", "SLURM_MEM_PER_NODE": "1000"}}, "slurm memory", "fail"),
+        ({"job": {"SLURM_JOB_ID": "1", "SLURM_MEM_PER_NODE": "64000"}}, "slurm memory", "ok"),
+        ({"job": {"SLURM_JOB_ID": "1", "SLURM_CPUS_ON_NODE": "1"}}, "slurm cores", "warn"),
+    ],
+)
+def test_what_is_short_is_named(change, check, level):
+    assert levels(replace(GOOD, **change))[check].level == level
+
+
+def test_gpus_are_read_by_nvml(monkeypatch):
+    nvml = SimpleNamespace(
+        NVMLError=RuntimeError,
+        nvmlInit=lambda: None,
+        nvmlShutdown=lambda: None,
+        nvmlDeviceGetCount=lambda: 1,
+        nvmlDeviceGetHandleByIndex=lambda index: index,
+        nvmlDeviceGetMemoryInfo=lambda handle: SimpleNamespace(total=1 << 40, used=5 << 20),
+        nvmlDeviceGetComputeRunningProcesses=lambda handle: [SimpleNamespace(pid=9), SimpleNamespace(pid=3)],
+        nvmlDeviceGetName=lambda handle: "H200",
+    )
+    monkeypatch.setitem(sys.modules, "pynvml", nvml)
+    assert read_gpus() == (Gpu(0, "H200", 1 << 20, 5, (3, 9)),)
+
+    def fail():
+        raise RuntimeError("no driver")
+
+    nvml.nvmlInit = fail
+    assert read_gpus() == ()
+    monkeypatch.setitem(sys.modules, "pynvml", None)
+    assert read_gpus() == ()
+
+
+@pytest.mark.parametrize(("readings", "code"), [(GOOD, 0), (replace(GOOD, disk_mb=1), 1)])
+def test_the_command_prints_a_line_a_check_and_fails_if_a_run_would(
+    tmp_path, monkeypatch, capsys, readings, code
+):
+    (tmp_path / "sweep.yaml").write_text("experiment: tried\nstaleness_k: [0]\n")
+    monkeypatch.setattr(machine, "read_machine", lambda results: readings)
+    with pytest.raises(SystemExit, match="1") if code else nullcontext():
+        assert main(["preflight", str(tmp_path / "sweep.yaml")]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == len(set(lines)) >= 4
+    assert any(line.startswith("fail  disk") for line in lines) == bool(code)
+
+
+def test_this_machine_can_be_read(tmp_path):
+    now = machine.read_machine(tmp_path / "not" / "there")
+    assert now.memory_mb > 0
+    assert now.disk_mb > 0
+    assert now.cores > 0
