@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from async_rollout.runtime.recorder import Recorder, _runs
-from async_rollout.types import Group, Sample, SampleId, UpdateMetrics, Verdict
+from async_rollout.types import Group, Sample, SampleId, Trajectory, UpdateMetrics, Verdict
 from learning import groups, trajectory
 
 RNG = np.random.default_rng(0)
@@ -69,6 +69,28 @@ def test_a_commit_writes_its_samples_and_one_row(recorder, tmp_path):
     assert (written["waiting_groups"], written["running_groups"]) == (2, 3)
     mixed = sum(len(set(s.trajectory.versions.tolist())) > 1 for g in batch for s in g.samples)
     assert written["mixed_version_samples"] == recorder.totals.mixed_version_samples == mixed > 0
+
+
+def test_turns_are_written_and_interruptions_inside_them_counted(recorder, tmp_path):
+    """Actions under versions 3 3 | 4 5 | 5, with observations of two and one tokens between them."""
+    talk = Trajectory(
+        id=SampleId(0, 0),
+        prompt_ids=np.zeros(2, np.int32),
+        response_ids=np.arange(8, dtype=np.int32),
+        behavior_logprobs=np.zeros(8, np.float32),
+        versions=np.array([3, 3, 3, 3, 4, 5, 5, 5], np.int32),
+        action_mask=np.array([1, 1, 0, 0, 1, 1, 0, 1], bool),
+        finish_reason="stop",
+    )
+    sample = Sample(talk, "", Verdict(1.0, "pass"))
+    commit(recorder, 6, [Group(0, "task-0", (sample,))])
+    (row,) = rows(tmp_path, "results.jsonl")
+    assert row["turns"] == [[2, 2], [2, 1], [1, 0]]
+    assert row["tokens"] == 8
+    assert row["staleness"] == 2
+    assert (recorder.totals.turns, recorder.totals.interrupted_turns) == (3, 1)
+    assert recorder.totals.tokens["trained"] == 5
+    assert recorder.totals.ages["trained"] == {2: 2, 1: 1, 0: 2}
 
 
 def test_ages_are_counted_by_token(recorder):

@@ -49,8 +49,12 @@ class BackboneValue(torch.nn.Module):
         return self.head(states[:, -response_ids.shape[1] - 1 :].float())[..., 0]
 
     def _freeze_attention(self) -> None:
-        """Attention layers are found by name, as in `layers.0.self_attn.q_proj.weight` or `h.0.attn`."""
-        found = [p for name, p in self.backbone.named_parameters() if "attn" in name or "attention" in name]
+        """Attention layers are found by name, as in `layers.0.self_attn.q_proj.weight`; norms stay free."""
+        found = [
+            p
+            for name, p in self.backbone.named_parameters()
+            if any(part.endswith(("attn", "attention")) for part in name.split("."))
+        ]
         if not found:
             raise ValueError(
                 "critic.freeze_attention: true, but the model names no layer `attn` or `attention`"
