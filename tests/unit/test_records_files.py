@@ -6,7 +6,8 @@ import random
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
+from contextlib import closing
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from async_rollout.records.files import JsonlWriter, read_jsonl, write_json, write_text
+from async_rollout.records.rows import EvalRow
 
 WRITER = """
 import itertools, sys
@@ -83,3 +85,12 @@ def test_a_damaged_line_in_the_middle_is_named(tmp_path: Path, line: bytes) -> N
     path.write_bytes(b'{"a": 1}\n' + line + b'\n{"a": 2}\n')
     with pytest.raises(ValueError, match=r"rows\.jsonl:2: not"):
         list(read_jsonl(path))
+
+
+def test_a_row_is_what_asdict_makes_of_it(tmp_path):
+    """Written without its copy: lists and dicts of plain data, in the order of the fields."""
+    row = EvalRow(1, 2, 0.5, 0.25, 0.75, 8)
+    with closing(JsonlWriter(tmp_path / "rows.jsonl")) as writer:
+        writer.write(row)
+    (line,) = (tmp_path / "rows.jsonl").read_text().splitlines()
+    assert line == json.dumps(asdict(row))

@@ -10,7 +10,7 @@ import signal
 import sys
 import time
 import traceback
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,10 +51,10 @@ def live(seat: Seat, arguments: dict[str, Any]) -> None:
 def serve(seat: Seat, arguments: dict[str, Any], started: float) -> int:
     """Do the worker's real work; returns its exit code, having said why if it failed."""
     try:
-        events = Events(seat.out / "trace" / f"{seat.role}.jsonl", seat.role)
         module, function = seat.target.split(":")
-        getattr(importlib.import_module(module), function)(seat.controller, events, started, **arguments)
-        events.close()
+        body = getattr(importlib.import_module(module), function)
+        with closing(Events(seat.out / "trace" / f"{seat.role}.jsonl", seat.role)) as events:
+            body(seat.controller, events, started, **arguments)
         seat.controller.drain()
     except ChannelClosed:
         return PEER_GONE  # the parent, or a worker whose death the parent sees

@@ -30,6 +30,7 @@ class Replay:
     def __init__(self) -> None:
         self._running: dict[int, _Running] = {}
         self._waiting: dict[int, Group] = {}
+        self._oldest: dict[int, int] = {}  # of the waiting ones; the controller asks all the time
 
     def open(self, number: int, task_id: str, samples: int, version: int) -> None:
         """A group was submitted at this policy version."""
@@ -75,11 +76,12 @@ class Replay:
         if len(group.samples) == len(group.expected):
             del self._running[key.group]
             ordered = tuple(group.samples[i] for i in sorted(group.samples))
-            self._waiting[key.group] = Group(key.group, group.task_id, ordered)
+            self._waiting[key.group] = done = Group(key.group, group.task_id, ordered)
+            self._oldest[key.group] = done.oldest_version
 
     def complete(self) -> list[tuple[int, int]]:
         """(oldest version, number) of every waiting group."""
-        return [(g.oldest_version, n) for n, g in self._waiting.items()]
+        return [(oldest, number) for number, oldest in self._oldest.items()]
 
     def under_way(self) -> list[tuple[int, int]]:
         """(lower bound of its oldest version, number) of every running group."""
@@ -91,7 +93,9 @@ class Replay:
 
     def take(self, numbers: list[int]) -> list[Group]:
         """Remove waiting groups, to be trained or dropped."""
-        return [self._waiting.pop(n) for n in numbers]
+        for number in numbers:
+            del self._oldest[number]
+        return [self._waiting.pop(number) for number in numbers]
 
     def reject(self, number: int) -> list[Sample]:
         """Remove a running group; returns its samples so far."""
