@@ -1,11 +1,15 @@
 """The controller's handling of what arrives twice, late or unjudged, without any process."""
 
+import hashlib
 import math
+import pickle
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from async_rollout.runtime import checkpoint
 from async_rollout.runtime import messages as say
 from async_rollout.runtime.controller import Controller
 from async_rollout.runtime.keeper import Keeper
@@ -22,11 +26,14 @@ FAILED = Verdict(math.nan, "infrastructure", infrastructure=True)
 class Stage:
     """A controller whose worker, trainer and judges are lists."""
 
-    def __init__(self, out, order="deadline", keeper=None):
-        self.run = run_config(k=4, train={"updates": 10}, staleness={"order": order})  # B = 2, G = 4
-        self.clock = SimpleNamespace(version=0)
+    def __init__(self, out, order="deadline", keeper=None, version=0, rollout=None):
+        self.run = run_config(  # B = 2, G = 4
+            k=4, train={"updates": 20}, staleness={"order": order}, rollout=rollout or {}
+        )
+        self.clock = SimpleNamespace(version=version)
         self.sent, self.judging = [], []
-        self.recorder = Recorder(out, {f"task-{n}": "?" for n in range(5)})
+        before = keeper.state if keeper else None
+        self.recorder = Recorder(out, {f"task-{n}": "?" for n in range(5)}, before)
         rollout = SimpleNamespace(role="rollout-0", ready=True)
         self.controller = Controller(
             self.run,
@@ -139,6 +146,62 @@ def test_a_running_group_that_has_become_too_old_is_cancelled(tmp_path):
     assert stage.load() == 4
     assert totals.samples == {"generated": 2, "stale": 1, "cancelled": 1}
     assert totals.tokens["generated"] == totals.tokens["stale"] + totals.tokens["cancelled"]
+    stage.recorder.close()
+
+
+def test_a_run_goes_on_with_what_it_had_and_admits_no_burst(tmp_path):
+    """At version 5 with K = 4 and B = 2, 10 groups may be under way: 3 are restored, so 7 are new."""
+    before = Stage(tmp_path)
+    for group in range(2):
+        before.complete(group)
+    before.dispatch()
+    before.controller._judged(before.finish(2, 0), PASS)
+    in_judging = before.finish(2, 1)
+    totals = before.recorder.totals
+    totals.submitted, totals.groups["trained"] = 10 + 4, 10  # as if versions 0 to 4 had been trained
+    work = (before.controller._replay, before.controller._judging)
+    state = pickle.loads(pickle.dumps(before.recorder.state(5, {}, work)))
+    before.recorder.close()
+
+    keeper = Keeper(tmp_path, before.run.checkpoint, Stopping(1.0), tmp_path, state)
+    after = Stage(tmp_path, keeper=keeper, version=5, rollout={"slots": 1000})
+    assert after.judging == [in_judging], "an answer without a verdict is judged, not drawn again"
+    first, second, *new = [[r.id for r in work.requests] for work in after.sent]
+    assert first == [SampleId(2, 2), SampleId(2, 3)], "what was running goes first"
+    assert second == [SampleId(3, i) for i in range(4)]
+    assert [samples[0].group for samples in new] == list(range(14, 20))
+    assert after.recorder.totals.submitted - 10 == 10
+    assert {work.admitted_at for work in after.sent} == {5}
+    after.controller._judged(in_judging, PASS)
+    for sample in (2, 3):
+        after.controller._judged(after.finish(2, sample, version=5), PASS)
+    assert after.controller._replay.waiting == 3
+    assert not after.controller._keeper.wanted(5), "it is kept already"
+    after.recorder.close()
+
+
+def test_a_checkpoint_takes_the_place_of_a_batch(tmp_path):
+    """The trainer writes what it has; the controller's state is that of the answer's moment."""
+    stage = Stage(tmp_path)
+    stage.clock.version = stage.controller._version = 10
+    for group in range(2):
+        for sample in range(4):
+            stage.controller._judged(stage.finish(group, sample, version=10), PASS)
+    stage.sent.clear()
+    stage.controller._hear(None, say.BatchRequest(10))
+    stage.controller._hand_over()
+    stage.controller._hand_over()
+    (keep,) = stage.sent
+    assert isinstance(keep, say.Keep)
+    (Path(keep.place) / checkpoint.TRAINING).write_bytes(b"weights")
+    stage.controller._hear(None, say.Kept(10, {checkpoint.TRAINING: hashlib.sha256(b"weights").hexdigest()}))
+    (place,) = checkpoint.checkpoints(tmp_path)
+    assert checkpoint.damage(place) is None
+    replay, _ = checkpoint.read_state(place).work
+    assert replay.waiting == 2
+    stage.controller._hear(None, say.BatchRequest(10))
+    stage.controller._hand_over()
+    assert isinstance(stage.sent[-1], say.Batch), "each version is kept once"
     stage.recorder.close()
 
 
