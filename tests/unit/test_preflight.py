@@ -49,6 +49,13 @@ def test_a_gpu_that_is_not_there_is_named():
     assert "has cuda:0" in found["cuda:1"].text
 
 
+def test_gpus_that_nothing_can_look_at_are_not_called_missing():
+    found = levels(replace(GOOD, gpus=None))
+    assert found["cuda"].level == "warn"
+    assert "async-rollout[gpu]" in found["cuda"].text
+    assert "cuda:0" not in found
+
+
 def test_a_run_on_the_cpu_asks_for_no_gpu():
     found = levels(replace(GOOD, gpus=()), train={"devices": ["cpu"]}, rollout={"devices": ["cpu"]})
     assert not [check for check in found if check.startswith("cuda")]
@@ -90,7 +97,7 @@ def test_gpus_are_read_by_nvml(monkeypatch):
     nvml.nvmlInit = fail
     assert read_gpus() == ()
     monkeypatch.setitem(sys.modules, "pynvml", None)
-    assert read_gpus() == ()
+    assert read_gpus() is None
 
 
 @pytest.mark.parametrize(("readings", "code"), [(GOOD, 0), (replace(GOOD, disk_mb=1), 1)])

@@ -37,7 +37,7 @@ class Gpu:
 class Readings:
     """One machine as it is now; MB."""
 
-    gpus: tuple[Gpu, ...]
+    gpus: tuple[Gpu, ...] | None  # None: nothing here can tell
     memory_mb: int  # available
     disk_mb: int  # free where results go
     cores: int
@@ -74,7 +74,10 @@ def model_mb(run: RunConfig) -> int:
 
 def _gpus(run: RunConfig, now: Readings) -> Iterator[Finding]:
     wanted = {_number(d) for d in (*run.train.devices, *run.rollout.devices) if d.startswith("cuda")}
-    known = {gpu.index: gpu for gpu in now.gpus}
+    if wanted and now.gpus is None:
+        yield Finding("warn", "cuda", "cannot be looked at: pip install 'async-rollout[gpu]'")
+        return
+    known = {gpu.index: gpu for gpu in now.gpus or ()}
     for index in sorted(wanted):
         check = f"cuda:{index}"
         if index not in known:
@@ -124,12 +127,12 @@ def read_machine(results: Path) -> Readings:
     )
 
 
-def read_gpus() -> tuple[Gpu, ...]:
-    """The GPUs, by NVML; none where there is no driver or `nvidia-ml-py` (extra `gpu`) is missing."""
+def read_gpus() -> tuple[Gpu, ...] | None:
+    """The GPUs, by NVML; none where there is no driver, None where `nvidia-ml-py` (extra `gpu`) is missing."""
     try:
         import pynvml
     except ImportError:
-        return ()
+        return None
     try:
         pynvml.nvmlInit()
     except pynvml.NVMLError:
