@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-
 _ENCODE = json.JSONEncoder(allow_nan=False, ensure_ascii=False).encode
 
 
