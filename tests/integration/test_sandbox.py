@@ -24,6 +24,7 @@ SECONDS = 0.6
 VERDICTS = {
     "loop": "timeout",
     "sleep": "timeout",
+    "loop while it loads": "timeout",
     "signals ignored": "timeout",
     "endless output": "output_limit",
     "output while it loads": "output_limit",

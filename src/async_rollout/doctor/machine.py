@@ -128,7 +128,7 @@ def read_machine(results: Path) -> Readings:
 
 
 def read_gpus() -> tuple[Gpu, ...] | None:
-    """The GPUs, by NVML; none where there is no driver, None where `nvidia-ml-py` (extra `gpu`) is missing."""
+    """The GPUs, by NVML; none where there is no driver, None where nvidia-ml-py (extra `gpu`) is missing."""
     try:
         import pynvml
     except ImportError:
