@@ -18,3 +18,17 @@ def areal_cell(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(areal, "build_rewards", lambda paths, config, out: UnreliablePool(paths, config))
         return run_tiny(config, tmp_path_factory.mktemp("areal"))
+
+
+@pytest.fixture(scope="session")
+def crashed_run(tmp_path_factory):
+    """(what its attempts left and said, the run): mode areal, K = 2, ended at its third attempt."""
+    from async_rollout.tasks.prepare import prepare
+    from crashed import crash
+    from runs import starting
+    from tiny_cells import cell_config
+
+    data = tmp_path_factory.mktemp("data")
+    prepare("sort", cell_config().data, data)
+    with starting(data, lambda: tmp_path_factory.mktemp("crashed")) as start:
+        yield crash(start)

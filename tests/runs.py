@@ -12,6 +12,7 @@ from pathlib import Path
 
 import psutil
 
+from async_rollout.runtime import checkpoint
 from tiny_cells import cell_config
 
 MARK = "ASYNC_ROLLOUT_TEST_RUN"  # environment variable that all processes of a run inherit
@@ -110,9 +111,10 @@ def starting(data: Path, make_directory: Callable[[], Path]) -> Iterator[Callabl
 
 
 def check_the_end(run: Run) -> None:
-    """Nobody is left, nothing claims to be done, and the rows so far can be read."""
+    """Nobody is left, nothing claims to be done, checkpoints are sound, and the rows so far can be read."""
     wait_until(lambda: not run.left(), 10)
     assert not (run.out / "summary.json").exists()
+    assert not [fault for place in checkpoint.checkpoints(run.out) if (fault := checkpoint.damage(place))]
     path = run.out / "metrics.jsonl"
     rows = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
     assert [row["version"] for row in rows] == list(range(1, len(rows) + 1))

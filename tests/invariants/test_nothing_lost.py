@@ -1,6 +1,10 @@
 """Invariant 10: every prompt handed out ends in exactly one place, and is trained once an epoch."""
 
+import json
 from collections import Counter
+
+from crashed import UPDATES, rows
+from tiny_cells import cell_config
 
 
 def test_every_group_ends_once(areal_cell):
@@ -58,3 +62,24 @@ def test_a_failure_of_the_judge_is_no_reward(areal_cell):
     unjudged = [r for r in areal_cell.rows("results.jsonl") if r["verdict"] == "infrastructure"]
     assert areal_cell.summary["infrastructure_failures"] >= len(unjudged) > 0
     assert all(r["reward"] is None and r["dropped"] for r in unjudged)
+
+
+def test_nothing_is_lost_by_crashes(crashed_run):
+    """Over all attempts: every group handed out ends once, whole, and once an epoch."""
+    _, run = crashed_run
+    results, summary = rows(run, "results.jsonl"), json.loads((run.out / "summary.json").read_text())
+    assert set(Counter((r["group"], r["sample"], r["attempt"]) for r in results).values()) == {1}
+    trained = Counter(r["group"] for r in results if r["dropped"] is None)
+    assert set(trained.values()) == {4}
+    assert sorted(trained) == sorted(n for row in rows(run, "metrics.jsonl") for n in row["groups"])
+    counts = summary["groups"]
+    assert counts["trained"] == len(trained) == 4 * UPDATES
+    assert counts["submitted"] == sum(n for what, n in counts.items() if what != "submitted")
+    tasks = cell_config().data.train_size
+    task_of = {r["group"]: r["task_id"] for r in results}
+    in_epoch = Counter((group // tasks, task_of[group]) for group in trained)
+    assert set(in_epoch.values()) == {1}
+    for flow, weight in ((summary["samples"], lambda r: 1), (summary["tokens"], lambda r: r["tokens"])):
+        assert flow["trained"] == sum(weight(r) for r in results if r["dropped"] is None)
+        assert flow["generated"] == flow["trained"] + sum(flow["dropped"].values()) + flow["abandoned"]
+    assert sum(summary["staleness_histogram"]["generated"].values()) == summary["tokens"]["generated"]
