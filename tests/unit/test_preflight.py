@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from async_rollout.cli import main
+from async_rollout.commands.run import train
 from async_rollout.doctor import machine
 from async_rollout.doctor.machine import Gpu, Readings, findings, read_gpus
 from tiny_cells import cell_config
@@ -32,7 +33,7 @@ def test_a_clean_machine_is_fit():
     ("gpu", "level", "text"),
     [
         (replace(CLEAN, used_mb=41_000), "fail", "by no process: left over"),
-        (replace(CLEAN, used_mb=41_000, processes=(77, 78)), "fail", "by process 77, 78"),
+        (replace(CLEAN, used_mb=91_000, processes=(77, 78)), "fail", "by process 77, 78"),
         (replace(CLEAN, used_mb=3_000, processes=(77,)), "warn", "by process 77"),
         (replace(CLEAN, used_mb=550), "ok", "550 of 143771 MB"),
     ],
@@ -118,3 +119,12 @@ def test_this_machine_can_be_read(tmp_path):
     assert now.memory_mb > 0
     assert now.disk_mb > 0
     assert now.cores > 0
+
+
+@pytest.mark.parametrize("gpus", [(), (replace(CLEAN, used_mb=41_000), replace(CLEAN, index=1))])
+def test_a_cell_does_not_start_on_a_gpu_that_is_not_fit(tmp_path, monkeypatch, capsys, gpus):
+    monkeypatch.setattr(machine, "read_gpus", lambda: gpus)
+    with pytest.raises(SystemExit, match="1"):
+        train(cell_config(**ON_GPUS), tmp_path / "out", tmp_path / "data")
+    assert "fail  cuda:0: " in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()

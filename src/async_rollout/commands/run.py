@@ -45,12 +45,26 @@ def execute(args: Namespace) -> None:
 
 
 def train(run: RunConfig, out: Path, data: Path) -> None:
-    """Run one cell whose tasks and model are there."""
+    """Run one cell whose tasks and model are there. SystemExit(1) if a GPU it wants is not fit for it."""
     set_up_environment()
+    _look_at_gpus(run)
     switch_hub_off()
     from async_rollout.runners.cell import run_cell
 
     run_cell(run, out=out, data=data, model=model_directory(run))
+
+
+def _look_at_gpus(run: RunConfig) -> None:
+    """Say what is wrong with the GPUs before anything is loaded on them: here, on the node that has them."""
+    if all(device == "cpu" for device in (*run.train.devices, *run.rollout.devices)):
+        return
+    from async_rollout.doctor.machine import gpu_findings, read_gpus
+
+    found = [finding for finding in gpu_findings(run, read_gpus()) if finding.level != "ok"]
+    for finding in found:
+        print(finding, file=sys.stderr)
+    if any(finding.level == "fail" for finding in found):
+        raise SystemExit(1)
 
 
 def _require(args: Namespace, *names: str) -> None:

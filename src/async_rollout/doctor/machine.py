@@ -17,7 +17,7 @@ from async_rollout.config.run import RunConfig
 from async_rollout.doctor.finding import Finding, judged
 
 _CONTEXT_MB = 600  # that a GPU shows as used with nothing on it: driver, ECC, display
-_LEAST_FREE = 0.9  # of a GPU's memory, for a run that expects it to itself
+_LEAST_FREE = 0.5  # of a GPU's memory beside others, for a run that expects it to itself
 _DISK_MB = 2000  # rows, traces, figures
 _MB = 1 << 20
 
@@ -47,7 +47,7 @@ class Readings:
 
 def findings(run: RunConfig, now: Readings) -> Iterator[Finding]:
     """Every check of one run against the machine's readings."""
-    yield from _gpus(run, now)
+    yield from gpu_findings(run, now.gpus)
     need = memory_mb(run)
     yield judged("memory", need <= now.memory_mb, f"about {need} MB of {now.memory_mb} MB available")
     disk = _DISK_MB + model_mb(run) * (2 + run.train.save_model)
@@ -72,12 +72,13 @@ def model_mb(run: RunConfig) -> int:
     return sum(path.stat().st_size for path in directory.glob("*.safetensors")) // _MB
 
 
-def _gpus(run: RunConfig, now: Readings) -> Iterator[Finding]:
+def gpu_findings(run: RunConfig, gpus: tuple[Gpu, ...] | None) -> Iterator[Finding]:
+    """One for each GPU that the run wants; nothing for a run on the CPU."""
     wanted = {_number(d) for d in (*run.train.devices, *run.rollout.devices) if d.startswith("cuda")}
-    if wanted and now.gpus is None:
+    if wanted and gpus is None:
         yield Finding("warn", "cuda", "cannot be looked at: pip install 'async-rollout[gpu]'")
         return
-    known = {gpu.index: gpu for gpu in now.gpus or ()}
+    known = {gpu.index: gpu for gpu in gpus or ()}
     for index in sorted(wanted):
         check = f"cuda:{index}"
         if index not in known:
