@@ -1,12 +1,24 @@
 """What a run of three attempts left (tests/crashed.py): its files say what happened to it."""
 
 import json
+import os
+import signal
 from collections import Counter
 
 import pytest
 
+from async_rollout.runtime.recorder import Recorder
+from async_rollout.tasks.prepare import prepare
 from crashed import SETTINGS, UPDATES, rows
-from runs import START_SEC
+from runs import START_SEC, starting, wait_until
+from tiny_cells import cell_config, run_tiny
+
+
+@pytest.fixture
+def start(tmp_path):
+    prepare("sort", cell_config().data, tmp_path / "data")
+    with starting(tmp_path / "data", lambda: tmp_path) as start:
+        yield start
 
 
 def test_it_goes_on_from_its_newest_checkpoint(crashed_run):
@@ -68,3 +80,39 @@ def test_nothing_is_trained_beyond_k(crashed_run):
     ages = Counter(r["trained_at"] - version for r in trained for version, _ in r["versions"])
     assert max(ages) <= SETTINGS["k"]
     assert min(ages) >= 0
+
+
+def test_threads_go_on_too(tmp_path):
+    """The same parts, so the same checkpoints: killed before its eighth commit is written down."""
+
+    class Killed(BaseException):
+        pass
+
+    def dies(self, version, *arguments, **names):
+        if version == 8:
+            raise Killed
+        return real(self, version, *arguments, **names)
+
+    real, config = (
+        Recorder.committed,
+        cell_config(mode="async", checkpoint={"every": 3}, train={"updates": 9}, k=2),
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Recorder, "committed", dies)
+        with pytest.raises(Killed):
+            run_tiny(config, tmp_path)
+    cell = run_tiny(config, tmp_path)
+    assert (cell.summary["attempts"], cell.summary["updates"]) == (2, 9)
+    assert [r["version"] for r in cell.rows("metrics.jsonl.attempt1")] == [7]
+    assert cell.summary["staleness_max"] <= 2
+
+
+@pytest.mark.long
+def test_a_hanging_rollout_worker_is_replaced(start):
+    """It lives and says nothing; the run neither waits for it nor leaves it behind."""
+    run = start(updates=300, rollout={"sample_timeout_sec": 4.0})
+    run.wait_for_commits(30)
+    os.kill(run.worker("rollout-0").pid, signal.SIGSTOP)
+    assert run.process.wait(timeout=START_SEC) == 0, run.text()
+    assert json.loads((run.out / "summary.json").read_text())["restarts"] >= 1
+    wait_until(lambda: not run.left(), 10)

@@ -7,7 +7,7 @@ class CheckpointConfig(Block):
     """Checkpoints lie in the cell's directory, the last two of them, and go when it is done."""
 
     every: int | None = key(
-        10,
+        20,
         "updates between two checkpoints; 0 or empty: none, an interrupted run begins anew",
         unit="updates",
         ge=0,
