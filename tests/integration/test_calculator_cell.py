@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from async_rollout.config.model import WarmStartConfig
+from async_rollout.learner.learner import Learner
 from async_rollout.learner.warm_start import warm_start
 from tiny_cells import cell_config, run_tiny
 
@@ -107,6 +108,39 @@ def count_interrupted(row: dict) -> int:
         found += len(set(versions[at : at + own].tolist())) > 1
         at += own + told
     return found
+
+
+def test_a_critic_goes_on_from_a_checkpoint_bit_for_bit(model, tmp_path, monkeypatch):
+    """Killed in its fifth step, after a checkpoint at version 3: rows and rates are those of a whole run."""
+    config = calculator("lagged", "sao", 1, checkpoint={"every": 3})
+    whole = run_tiny(config, tmp_path / "whole", model)
+    step = Learner.step
+
+    def dies(self, groups, version):
+        if version == 4:
+            raise KeyboardInterrupt
+        return step(self, groups, version)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Learner, "step", dies)
+        with pytest.raises(KeyboardInterrupt):
+            run_tiny(config, tmp_path / "cut", model)
+    resumed = run_tiny(config, tmp_path / "cut", model)
+    for name in ("metrics.jsonl", "evals.jsonl"):
+        one, other = (
+            [{k: v for k, v in r.items() if k not in CLOCK} for r in c.rows(name)] for c in (whole, resumed)
+        )
+        assert one == other
+    assert whole.rows("results.jsonl") == resumed.rows("results.jsonl")
+    for field in (
+        "turns",
+        "interrupted_turns",
+        "critic_updates",
+        "value_loss",
+        "explained_variance",
+        "tokens",
+    ):
+        assert whole.summary[field] == resumed.summary[field]
 
 
 @pytest.mark.long

@@ -7,7 +7,6 @@ from async_rollout.config.prompt import PromptConfig
 from async_rollout.policy.tabular import TabularPolicy
 from async_rollout.runners.generator import Generator
 from async_rollout.runtime.recorder import Recorder
-from async_rollout.runtime.supply import Prompt
 from async_rollout.tasks import sort
 from async_rollout.tasks.prompts import prompt_text
 from async_rollout.types import Prompt, Verdict
