@@ -28,7 +28,11 @@ class Stage:
 
     def __init__(self, out, order="deadline", keeper=None, version=0, rollout=None):
         self.run = run_config(  # B = 2, G = 4
-            k=4, train={"updates": 20}, staleness={"order": order}, rollout=rollout or {}
+            k=4,
+            train={"updates": 20},
+            staleness={"order": order},
+            rollout=rollout or {},
+            checkpoint={"every": 5},
         )
         self.clock = SimpleNamespace(version=version)
         self.sent, self.judging = [], []
