@@ -37,7 +37,7 @@ class Part:
         ]
 
     def decode(self, queue: list[SampleRequest], slots: int, until: float = float("inf")) -> list[Trajectory]:
-        """Decode a queue, refilling slots, until it is empty or time is up; the unfinished come as they are."""
+        """Decode a queue, refilling slots, until it is empty or time is up; what is unfinished comes too."""
         engine = self.policy.engine(slots=slots, seed=self.config.seed, version=0)
         finished: list[Trajectory] = []
         while (queue or engine.free_slots < slots) and time.perf_counter() < until:

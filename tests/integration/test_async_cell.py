@@ -44,6 +44,30 @@ def test_one_process_plays_every_part(cell):
 
 
 @pytest.mark.parametrize(
+    "blocks",
+    [
+        {"staleness": {"order": "completed"}},
+        {"staleness": {"order": "strict"}},
+        {"rollout": {"slots": 2, "update": "drain"}},  # fewer slots than G
+        {"rollout": {"slots": 8, "update": "keep_kv", "min_decode_steps": 1}},
+        {"k": 0, "rollout": {"slots": 3}},  # fewer than B·G
+    ],
+    ids=str,
+)
+def test_every_order_and_update_reaches_the_end_within_the_bound(blocks, tmp_path):
+    """What is dropped is counted, and only `completed` drops."""
+    cell = run_tiny(async_config(**{"k": 1, "train": {"updates": 15}} | blocks), tmp_path)
+    summary = read_summary(cell.out / "summary.json")
+    stale = summary.groups.pop("stale", 0)
+    assert summary.groups == {"submitted": 60 + stale, "trained": 60}
+    assert not stale or cell.config.staleness.order == "completed"
+    assert summary.staleness_max <= cell.config.k
+    assert summary.samples.abandoned == 0
+    assert summary.samples.generated == summary.samples.trained + sum(summary.samples.dropped.values())
+    assert not summary.interruptions or cell.config.rollout.update != "drain"
+
+
+@pytest.mark.parametrize(
     "target",
     [
         "async_rollout.learner.learner.Learner.step",
