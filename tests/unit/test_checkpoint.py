@@ -1,6 +1,7 @@
 """Checkpoints: whole or not there, verified, the last two kept; a full disk leaves the good ones."""
 
 import errno
+import json
 import os
 import pickle
 import subprocess
@@ -126,6 +127,7 @@ def test_a_cell_on_a_full_disk_ends_with_its_last_checkpoint(tmp_path):
         assert checkpoint.read_state(newest).version >= 2
         assert not list((out / "checkpoint").glob(".v*"))
         assert not (out / "summary.json").exists()
+        assert json.loads((out / "states.jsonl").read_text().splitlines()[-1])["reason"] == "disk_full"
         subprocess.run(["mount", "-o", "remount,size=64m", disk], check=True)
         again = run_tiny(config, disk)
         assert again.summary["updates"] == 400

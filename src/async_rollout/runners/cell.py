@@ -68,10 +68,13 @@ def run_cell(config: RunConfig, *, out: Path, data: Path, model: Path | None = N
             f"done in {summary.wall_clock_sec:.1f} s (and {summary.setup_wall_clock_sec:.1f} s set-up)"
         )
     except BaseException as error:
-        checkpoint.discard(out)  # first: a full disk has room for what follows
+        reason = reason_of(error)
+        checkpoint.discard(out)
+        if reason == "disk_full":
+            shutil.rmtree(out / "trace", ignore_errors=True)  # room for what follows
         with (out / "stderr.log").open("a", encoding="utf-8") as log:
             traceback.print_exc(file=log)
-        progress.enter("failed", reason_of(error), last_line(error))
+        progress.enter("failed", reason, last_line(error))
         raise
     finally:
         progress.close()

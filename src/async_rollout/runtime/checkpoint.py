@@ -161,7 +161,8 @@ def checked_file(path: Path) -> Iterator[_CheckedFile]:
             yield checked
             checked.flush()
             os.fsync(file.fileno())
-        except RuntimeError as error:  # torch's, for an error of our `write`
-            if checked.failure is not None:
+        except BaseException as error:
+            path.unlink()  # a full disk has room again
+            if isinstance(error, RuntimeError) and checked.failure is not None:  # torch's, for our `write`
                 raise checked.failure from error
             raise

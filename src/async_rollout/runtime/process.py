@@ -59,7 +59,8 @@ def serve(seat: Seat, arguments: dict[str, Any], started: float) -> int:
     except ChannelClosed:
         return PEER_GONE  # the parent, or a worker whose death the parent sees
     except Exception as error:
-        traceback.print_exc()
+        with suppress(OSError):  # the disk may be full
+            traceback.print_exc()
         with suppress(ChannelClosed):
             seat.controller.send(say.Failed(traceback.format_exc(), reason_of(error)))
             seat.controller.drain()
