@@ -1,8 +1,8 @@
 """Breaks each invariant on purpose, in a copy, and looks whether its test notices (`make mutants`).
 
-A mutant (tests/mutants.toml) is caught when pytest says that tests failed; one that cannot be
-applied, that no longer imports, or whose test hangs is none. Writes docs/mutants.md and exits
-with 1 unless all are caught. Names on the command line choose among them, and write nothing.
+The tests must pass in an unchanged copy first. A mutant (tests/mutants.toml) is caught when
+pytest says that tests failed; one that cannot be applied, that no longer imports, or whose
+test hangs is not. Writes docs/mutants.md and exits with 1 unless all are caught. Names on the command line choose among them, and write nothing.
 """
 
 import os
@@ -47,8 +47,8 @@ def mutants() -> list[Mutant]:
     return [Mutant(name, **fields) for name, fields in table.items()]
 
 
-def verdict(mutant: Mutant) -> str:
-    """`caught`, or how its test ended instead."""
+def outcome(test: str, mutant: Mutant | None = None) -> tuple[int, str]:
+    """pytest's exit code and last line for a test in a copy, changed or not. Raises TimeoutExpired."""
     with tempfile.TemporaryDirectory() as name:
         tree = Path(name)
         for part in NEEDED:
@@ -57,24 +57,29 @@ def verdict(mutant: Mutant) -> str:
                 shutil.copytree(source, tree / part, ignore=shutil.ignore_patterns("__pycache__"))
             else:
                 shutil.copy(source, tree / part)
-        mutant.apply(tree)
+        if mutant is not None:
+            mutant.apply(tree)
         paths = os.pathsep.join([str(tree / "src"), *filter(None, [os.environ.get("PYTHONPATH")])])
-        command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", mutant.test]
-        try:
-            done = subprocess.run(
-                command,
-                cwd=tree,
-                env=os.environ | {"PYTHONPATH": paths},
-                capture_output=True,
-                text=True,
-                timeout=PATIENCE_SEC,
-            )
-        except subprocess.TimeoutExpired:
-            return f"no end within {PATIENCE_SEC} s"
-    if done.returncode == FAILED:
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", test],
+            cwd=tree,
+            env=os.environ | {"PYTHONPATH": paths},
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_SEC,
+        )
+    return done.returncode, (done.stdout.strip().splitlines() or ["no output"])[-1]
+
+
+def verdict(mutant: Mutant) -> str:
+    """`caught`, or how its test ended instead."""
+    try:
+        code, last = outcome(mutant.test, mutant)
+    except subprocess.TimeoutExpired:
+        return f"no end within {PATIENCE_SEC} s"
+    if code == FAILED:
         return "caught"
-    last = (done.stdout.strip().splitlines() or ["no output"])[-1]
-    return "survived" if done.returncode == 0 else f"pytest ended with {done.returncode}: {last}"
+    return "survived" if code == 0 else f"pytest ended with {code}: {last}"
 
 
 def table(found: dict[Mutant, str]) -> str:
@@ -98,6 +103,10 @@ def table(found: dict[Mutant, str]) -> str:
 def main(names: list[str]) -> int:
     """Try the mutants; 0 if all were caught."""
     chosen = [m for m in mutants() if not names or m.name in names]
+    code, last = outcome("tests/invariants") if not names else (0, "")
+    if code:
+        print(f"the unchanged copy's own tests do not pass: {last}", file=sys.stderr)
+        return 1
     found: dict[Mutant, str] = {}
     for mutant in chosen:
         begun = time.monotonic()
