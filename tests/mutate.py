@@ -2,7 +2,8 @@
 
 The tests must pass in an unchanged copy first. A mutant (tests/mutants.toml) is caught when
 pytest says that tests failed; one that cannot be applied, that no longer imports, or whose
-test hangs is not. Writes docs/mutants.md and exits with 1 unless all are caught. Names on the command line choose among them, and write nothing.
+test hangs is not. Writes docs/mutants.md and exits with 1 unless all are caught.
+Names on the command line choose among them, and write nothing.
 """
 
 import os
