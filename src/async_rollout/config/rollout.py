@@ -19,8 +19,8 @@ class RolloutConfig(Block):
     )
     slots: int | None = key(
         None,
-        "samples that one worker decodes at once; when empty: all B·G in modes `sync` and `lagged`, a "
-        "quarter of them (at least G) where generation and training overlap",
+        "samples that one worker decodes at once; when empty: all B·G in modes `sync` and `lagged`, "
+        "three eighths of them (at least G) where generation and training overlap",
         unit="samples",
         ge=1,
     )

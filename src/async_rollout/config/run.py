@@ -108,4 +108,4 @@ class RunConfig(Blocks):
         samples = self.batch.groups * self.batch.group_size
         if self.rollout.slots is not None:
             return self.rollout.slots
-        return max(self.batch.group_size, samples // 4) if self.mode in OVERLAPPING else samples
+        return max(self.batch.group_size, 3 * samples // 8) if self.mode in OVERLAPPING else samples
