@@ -1,7 +1,10 @@
 """Which cells Snakemake runs: all at first, and then only those that have a reason of their own."""
 
 import json
+import re
 import time
+from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
@@ -9,6 +12,7 @@ from async_rollout.config.cells import cells, resolve
 from async_rollout.config.load import load_sweep
 from async_rollout.places import model_directory
 
+README = Path(__file__).parents[2] / "README.md"
 OURS = ("--configfile", "sweep.yaml")
 K0, K4 = "areal-grpo-k0-dec1-s0", "areal-grpo-k4-dec1-s0"
 CAREFUL_K0, CAREFUL_K4 = "areal-grpo-careful-k0-dec1-s0", "areal-grpo-careful-k4-dec1-s0"
@@ -38,6 +42,18 @@ def test_clean_checkout_lists_the_cells_of_a_sweep(clean, name):
 def test_graph_of_a_clean_checkout(clean):
     assert clean.snakemake("--dag", *OURS).count("run\\n") == 4
     assert not (clean.directory / "results").exists()
+
+
+def test_readme_draws_the_rules_as_they_are(clean):
+    graph = clean.snakemake("--rulegraph", "mermaid-js", *OURS)
+    names = dict(re.findall(r"(id\d+)\[(\w+)\]", graph))
+    edges = {(names[a], names[b]) for a, b in re.findall(r"(id\d+) --> (id\d+)", graph)}
+    block = README.read_text().split("```mermaid")[1].split("```")[0]
+    drawn = set()
+    for line in block.splitlines():
+        chain = re.findall(r"(\w+)(?:\[[^]]*\])?(?: -->|$)", line.strip())
+        drawn |= set(pairwise(chain))
+    assert drawn == edges - {("run", "all")}  # every summary is a target too
 
 
 def test_nothing_is_trained_twice(finished):
