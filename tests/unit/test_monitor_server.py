@@ -45,5 +45,5 @@ def test_the_name_in_a_host_header(header, name):
 
 def test_without_the_extra_it_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "uvicorn", None)
-    with pytest.raises(ConfigError, match=r"async-rollout\[monitor\]"):
+    with pytest.raises(ConfigError, match=r"\.\[monitor\]"):
         serve(tmp_path, "127.0.0.1", 0, None)

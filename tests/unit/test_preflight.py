@@ -6,9 +6,11 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
+import torch
 
 from async_rollout.cli import main
-from async_rollout.commands.run import train
+from async_rollout.commands.run import look_at_gpus
+from async_rollout.config.errors import ConfigError
 from async_rollout.doctor import machine
 from async_rollout.doctor.machine import Gpu, Readings, findings, read_gpus
 from tiny_cells import cell_config
@@ -53,7 +55,7 @@ def test_a_gpu_that_is_not_there_is_named():
 def test_gpus_that_nothing_can_look_at_are_not_called_missing():
     found = levels(replace(GOOD, gpus=None))
     assert found["cuda"].level == "warn"
-    assert "async-rollout[gpu]" in found["cuda"].text
+    assert ".[gpu]" in found["cuda"].text
     assert "cuda:0" not in found
 
 
@@ -122,9 +124,16 @@ def test_this_machine_can_be_read(tmp_path):
 
 
 @pytest.mark.parametrize("gpus", [(), (replace(CLEAN, used_mb=41_000), replace(CLEAN, index=1))])
-def test_a_cell_does_not_start_on_a_gpu_that_is_not_fit(tmp_path, monkeypatch, capsys, gpus):
+def test_a_cell_does_not_start_on_a_gpu_that_is_not_fit(monkeypatch, capsys, gpus):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 8)
     monkeypatch.setattr(machine, "read_gpus", lambda: gpus)
     with pytest.raises(SystemExit, match="1"):
-        train(cell_config(**ON_GPUS), tmp_path / "out", tmp_path / "data")
+        look_at_gpus(cell_config(**ON_GPUS))
     assert "fail  cuda:0: " in capsys.readouterr().err
-    assert not (tmp_path / "out").exists()
+
+
+def test_a_device_that_torch_does_not_find_is_an_error_of_its_key(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(ConfigError, match=r"train\.devices = 'cuda:0': .* finds 0 CUDA devices"):
+        look_at_gpus(cell_config(**ON_GPUS))

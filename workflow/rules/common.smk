@@ -8,7 +8,13 @@ from pathlib import Path
 
 from async_rollout.analysis.figures.catalog import FIGURES
 from async_rollout.commands.environment import ALLOCATOR
-from async_rollout.config.cells import canonical_json, cells, config_hash, resolve
+from async_rollout.config.cells import (
+    canonical_json,
+    cells,
+    config_hash,
+    inert_warnings,
+    resolve,
+)
 from async_rollout.config.errors import ConfigError
 from async_rollout.config.load import sweep_from_dict
 from async_rollout.places import (
@@ -31,6 +37,10 @@ if shutil.which("async-rollout") is None:
     BESIDE = str(Path(sys.executable).parent)
     os.environ.update(PATH=os.pathsep.join([BESIDE, os.environ.get("PATH", "")]))
 os.environ.update(ALLOCATOR)
+
+if workflow.is_main_process:
+    for warning in inert_warnings(SWEEP):
+        print(f"warning: {warning}", file=sys.stderr)
 
 EXPERIMENT = f"{RESULTS}/{SWEEP.experiment}"
 REPORT = str(report_file(SWEEP))

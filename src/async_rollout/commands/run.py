@@ -1,5 +1,6 @@
 """`async-rollout run CONFIG`: trains one cell, in this directory's `results/` unless told otherwise."""
 
+import os
 import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
@@ -30,7 +31,10 @@ def execute(args: Namespace) -> None:
     """Train the cell."""
     if args.resolved:
         _require(args, "out", "data")
-        train(run_from_json(args.resolved), args.out, args.data)
+        run = run_from_json(args.resolved)
+        set_up_environment()
+        look_at_gpus(run)
+        train(run, args.out, args.data)
         return
     _require(args, "config")
     sweep = sweep_of(args)
@@ -39,25 +43,29 @@ def execute(args: Namespace) -> None:
     if _done(run, out):
         print(f"{out / SUMMARY_FILE}: done already", file=sys.stderr)
         return
+    set_up_environment()
+    look_at_gpus(run)
     _prepare(run, out / "data")
     train(run, out, out / "data")
     print(out / SUMMARY_FILE)
 
 
 def train(run: RunConfig, out: Path, data: Path) -> None:
-    """Run one cell whose tasks and model are there. SystemExit(1) if a GPU it wants is not fit for it."""
-    set_up_environment()
-    _look_at_gpus(run)
+    """Run one cell whose tasks and model are there."""
     switch_hub_off()
     from async_rollout.runners.cell import run_cell
 
     run_cell(run, out=out, data=data, model=model_directory(run))
 
 
-def _look_at_gpus(run: RunConfig) -> None:
-    """Say what is wrong with the GPUs before anything is loaded on them: here, on the node that has them."""
+def look_at_gpus(run: RunConfig) -> None:
+    """Say what is wrong with the GPUs before anything is loaded on them: here, on the node that has them.
+
+    Raises ConfigError where there is no such GPU, SystemExit(1) where one is not fit for the run.
+    """
     if all(device == "cpu" for device in (*run.train.devices, *run.rollout.devices)):
         return
+    _require_cuda(run)
     from async_rollout.doctor.machine import gpu_findings, read_gpus
 
     found = [finding for finding in gpu_findings(run, read_gpus()) if finding.level != "ok"]
@@ -65,6 +73,20 @@ def _look_at_gpus(run: RunConfig) -> None:
         print(finding, file=sys.stderr)
     if any(finding.level == "fail" for finding in found):
         raise SystemExit(1)
+
+
+def _require_cuda(run: RunConfig) -> None:
+    """ConfigError if torch finds fewer CUDA devices than the run names; makes no context on them."""
+    os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")
+    import torch
+
+    there = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    for key, devices in (("train.devices", run.train.devices), ("rollout.devices", run.rollout.devices)):
+        for device in devices:
+            if device != "cpu" and int(device.partition(":")[2] or 0) >= there:
+                what = f"torch {torch.__version__} finds {there} CUDA devices here"
+                fix = "set it to cpu, or install a CUDA build of torch"
+                raise ConfigError([Problem(key, device, what, fix)])
 
 
 def _require(args: Namespace, *names: str) -> None:

@@ -28,7 +28,7 @@ share, and what the report highlights. A key that is left out has its default, s
 differs.
 
     snakemake --profile profiles/local --configfile config/demo.yaml
-    async-rollout run config/demo.yaml train.updates=5 'seeds=[0]'
+    async-rollout run config/demo.yaml --cell sync-grpo-k0-dec1-s0 experiment=try train.updates=5
 
 - One run is a **cell**, `<mode>-<algorithm>[-<arm>]-k<K>-dec<0|1>-s<seed>`. What makes no difference is
   not run twice: `sync` has one cell per algorithm, arm and seed (k0-dec1), and where an arm sets

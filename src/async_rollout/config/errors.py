@@ -90,7 +90,8 @@ def unknown_key(key: str, value: Any, model: type[BaseModel]) -> Problem:
     known, beside = list(known_keys(model)), siblings(model, key)
     names = {sibling.rpartition(".")[2]: sibling for sibling in beside}
     name = key.rpartition(".")[2]
-    near = [k for k in known if k.rpartition(".")[2] == name]
+    near = [names[n] for n in difflib.get_close_matches(name, names, n=1, cutoff=0.8)]
+    near = near or [k for k in known if k.rpartition(".")[2] == name]
     near = near or [names[n] for n in difflib.get_close_matches(name, names, n=1)]
     near = near or difflib.get_close_matches(key, known, n=1, cutoff=0.75)
     fix = f"write {' or '.join(near)}" if near else f"remove it; known here: {', '.join(beside or known)}"

@@ -76,7 +76,7 @@ def gpu_findings(run: RunConfig, gpus: tuple[Gpu, ...] | None) -> Iterator[Findi
     """One for each GPU that the run wants; nothing for a run on the CPU."""
     wanted = {_number(d) for d in (*run.train.devices, *run.rollout.devices) if d.startswith("cuda")}
     if wanted and gpus is None:
-        yield Finding("warn", "cuda", "cannot be looked at: pip install 'async-rollout[gpu]'")
+        yield Finding("warn", "cuda", "cannot be looked at: pip install -e '.[gpu]'")
         return
     known = {gpu.index: gpu for gpu in gpus or ()}
     for index in sorted(wanted):

@@ -58,7 +58,7 @@ def _need(tool: str, module: str):
     try:
         return import_module(module)
     except ModuleNotFoundError as error:
-        fix = f"pip install 'async-rollout[{EXTRAS[tool]}]'"
+        fix = f"pip install -e '.[{EXTRAS[tool]}]'"
         raise ConfigError([Problem(tool, error.name, "is not installed", fix)]) from None
 
 

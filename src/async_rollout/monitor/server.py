@@ -24,7 +24,7 @@ def serve(results: Path, host: str, port: int, token: str | None) -> None:
 
         from async_rollout.monitor.app import build_app
     except ModuleNotFoundError as error:
-        fix = "pip install 'async-rollout[monitor]'"
+        fix = "pip install -e '.[monitor]'"
         raise ConfigError([Problem("monitor", error.name, "is not installed", fix)]) from None
     app = build_app(results, names_of(host), token)
     listener = _listen(host, port)

@@ -64,6 +64,8 @@ def run_cell(config: RunConfig, *, out: Path, data: Path, model: Path | None = N
         write_json(out / "summary.json", summary.model_dump(mode="json"))
         checkpoint.remove(out)
         progress.enter(summary.status)
+        if summary.empty_updates == summary.updates:
+            progress.say("nothing was learned: no update had samples of differing reward; see results.jsonl")
         progress.say(
             f"done in {summary.wall_clock_sec:.1f} s (and {summary.setup_wall_clock_sec:.1f} s set-up)"
         )

@@ -31,7 +31,7 @@ def hub_rows(dataset: str, hub: Hub, revision: str) -> HubRows:
         from datasets import load_dataset, load_dataset_builder
     except ImportError as error:
         raise TaskError(
-            f"dataset `{dataset}` needs `datasets` ({error}): pip install 'async-rollout[hub]'; {instead}"
+            f"dataset `{dataset}` needs `datasets` ({error}): pip install -e '.[hub]'; {instead}"
         ) from None
     try:
         builder = load_dataset_builder(hub.id, hub.subset, revision=revision)

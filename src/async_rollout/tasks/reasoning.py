@@ -51,7 +51,7 @@ def load(dataset: str) -> Any:
         from reasoning_gym.factory import DATASETS
     except ImportError as error:
         raise TaskError(
-            f"dataset `{dataset}` needs reasoning-gym ({error}): pip install 'async-rollout[reasoning]'"
+            f"dataset `{dataset}` needs reasoning-gym ({error}): pip install -e '.[reasoning]'"
         ) from None
     if (name := dataset.partition(":")[2]) not in DATASETS:
         some = ", ".join(sorted(DATASETS)[:8])

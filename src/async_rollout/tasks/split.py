@@ -21,9 +21,11 @@ def split(tasks: list[Task], eval_size: int, seed: int) -> tuple[list[Task], lis
         fits = len(held_out) + len(alike) <= eval_size
         (held_out if fits else train).extend(alike)
     if not train or not held_out:
+        most = len(tasks) - 1
         raise TaskError(
             f"{len(tasks)} tasks with {len(by_prompt)} distinct prompts cannot be split with eval_size "
-            f"{eval_size}: {'eval' if train else 'train'} would be empty; change data.eval_size or add tasks"
+            f"{eval_size}: {'eval' if train else 'train'} would be empty; set data.eval_size to at most "
+            f"{most}, better {max(1, len(tasks) // 4)}, or add tasks"
         )
     return train, held_out
 
