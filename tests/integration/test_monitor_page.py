@@ -14,7 +14,7 @@ import psutil
 import pytest
 import yaml
 
-pytest.importorskip("starlette", reason="pip install 'async-rollout[monitor]'")
+pytest.importorskip("starlette", reason="pip install -e '.[monitor]'")
 pytest.importorskip("pytest_playwright", reason="pip install pytest-playwright")
 from playwright.sync_api import Page, expect
 

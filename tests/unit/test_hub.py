@@ -69,7 +69,7 @@ def test_without_the_package_one_line_says_what_to_do(monkeypatch):
     monkeypatch.setitem(sys.modules, "datasets", None)
     with pytest.raises(TaskError) as error:
         load_source("math", DataConfig())
-    assert "pip install 'async-rollout[hub]'" in str(error.value)
+    assert "pip install -e '.[hub]'" in str(error.value)
     assert "async-rollout prepare math --from FILE" in str(error.value)
     assert "\n" not in str(error.value)
 

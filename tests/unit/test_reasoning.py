@@ -98,7 +98,7 @@ def test_what_is_missing_is_said_in_one_line(monkeypatch):
     with pytest.raises(TaskError, match="has no `sums`; it has "):
         load_source("reasoning_gym:sums", DataConfig())
     monkeypatch.setitem(sys.modules, "reasoning_gym", None)
-    with pytest.raises(TaskError, match=r"pip install 'async-rollout\[reasoning\]'$"):
+    with pytest.raises(TaskError, match=r"pip install -e '\.\[reasoning\]'$"):
         load_source("reasoning_gym:chain_sum", DataConfig())
 
 
