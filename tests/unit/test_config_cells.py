@@ -123,7 +123,7 @@ def test_recipes_are_the_algorithms_of_the_design() -> None:
 
 
 def test_one_process_decodes_a_whole_batch_at_once() -> None:
-    assert [only(modes=[mode]).slots for mode in ("sync", "lagged", "async", "areal")] == [128, 128, 32, 32]
+    assert [only(modes=[mode]).slots for mode in ("sync", "lagged", "async", "areal")] == [128, 128, 48, 48]
 
 
 def test_ids_are_unique_and_name_the_cell(tmp_path, monkeypatch) -> None:

@@ -111,3 +111,10 @@ def test_config_is_light() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_value_that_holds_itself_is_refused(tmp_path):
+    path = tmp_path / "sweep.yaml"
+    path.write_text("experiment: t\ntrain: &t {updates: 3, x: *t}\n")
+    with pytest.raises(ConfigError, match="holds itself"):
+        load_sweep(path)

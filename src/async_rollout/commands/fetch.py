@@ -1,8 +1,11 @@
 """`async-rollout fetch MODEL`: a hub's model, or a GGUF file, as a directory: cells need no hub."""
 
+import re
 import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
+
+from async_rollout.config.errors import ConfigError, Problem
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -29,6 +32,10 @@ def fetch(model: str, directory: Path) -> None:
 
         convert_gguf(Path(model), directory)
         return
+    if not re.fullmatch(r"[\w-]+(\.[\w-]+)*(/[\w-]+([.]+[\w-]+)*)?", model):
+        what = "no such directory, and no hub id either"
+        fix = "give a directory in Hugging Face format, or OWNER/NAME on the hub"
+        raise ConfigError([Problem("model.id", model, what, fix)])
     from huggingface_hub import snapshot_download
 
     snapshot_download(

@@ -14,6 +14,7 @@ class BatchConfig(Block):
         theirs="4",
         why="16 groups x 8 = 128 samples, theirs counts samples: advantages need whole groups",
         ge=1,
+        le=65_536,
     )
-    group_size: int = key(8, "G: samples drawn for one prompt", unit="samples", ge=1)
+    group_size: int = key(8, "G: samples drawn for one prompt", unit="samples", ge=1, le=4096)
     minibatches: int = key(2, "M: optimizer steps a batch is split into", unit="steps", ge=1)

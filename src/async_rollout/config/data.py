@@ -15,6 +15,7 @@ class DataConfig(Block):
         theirs="128",
         why="60 updates without seeing a task twice",
         ge=1,
+        le=10_000_000,
     )
     eval_size: int = key(
         256,
@@ -24,6 +25,7 @@ class DataConfig(Block):
         theirs="64",
         why="standard error of a pass rate below 0.04",
         ge=1,
+        le=10_000_000,
     )
     revision: str = key("main", "branch, tag or commit of a dataset on the hub")
     task_limit: int | None = key(

@@ -93,7 +93,9 @@ def _validated(model: type, content: Any, source: str) -> Any:
 
 def _parse(text: str, source: str) -> Any:
     try:
-        return yaml.load(text, _Loader)
+        content = yaml.load(text, _Loader)
+        json.dumps(content, default=str)  # refuses what holds itself, by an alias
+        return content
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = mark.line if mark else 0
@@ -102,6 +104,9 @@ def _parse(text: str, source: str) -> Any:
         raise ConfigError(
             [Problem(f"{source}:{line + 1}", shown, what, "correct this line")], source
         ) from error
+    except (RecursionError, ValueError) as error:
+        what = f"a value holds itself, or is nested too deep ({error})"
+        raise ConfigError([Problem(source, None, what, "write the values out")], source) from error
 
 
 def _override(content: dict[str, Any], text: str) -> None:

@@ -8,7 +8,7 @@ from async_rollout.config.block import Block, Device, key
 class RolloutConfig(Block):
     """Rollout workers and their decoding engines."""
 
-    workers: int = key(1, "rollout processes", ge=1)
+    workers: int = key(1, "rollout processes", ge=1, le=250)
     devices: list[Device] = key(
         lambda: ["cpu"],
         "devices, given to workers in turn",
@@ -23,6 +23,7 @@ class RolloutConfig(Block):
         "three eighths of them (at least G) where generation and training overlap",
         unit="samples",
         ge=1,
+        le=65_536,
     )
     prefetch_groups: int = key(
         1, "groups a worker holds beyond its free slots, so that it never waits for work", unit="groups", ge=0

@@ -35,4 +35,5 @@ class SamplingConfig(Block):
         theirs="128",
         why="enough for `sort`; raise it for word problems",
         ge=1,
+        le=1_000_000,
     )

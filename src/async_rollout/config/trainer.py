@@ -29,7 +29,7 @@ class OptimConfig(Block):
 class TrainConfig(Block):
     """Length of a run and the trainer's resources."""
 
-    updates: int = key(100, "commits: policy versions to reach", unit="updates", ge=1)
+    updates: int = key(100, "commits: policy versions to reach", unit="updates", ge=1, le=10_000_000)
     devices: list[Device] = key(
         lambda: ["cpu"],
         "device of the trainer worker",

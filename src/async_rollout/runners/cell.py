@@ -14,6 +14,7 @@ from async_rollout.policy.prompt import rendered
 from async_rollout.policy.registry import build_codec
 from async_rollout.records.files import write_json, write_text
 from async_rollout.runners.attempts import begin_attempt
+from async_rollout.runners.occupancy import occupied
 from async_rollout.runners.summarize import summarize
 from async_rollout.runtime import checkpoint
 from async_rollout.runtime.events import chrome_trace, read_events
@@ -35,8 +36,13 @@ def run_cell(config: RunConfig, *, out: Path, data: Path, model: Path | None = N
 
     `model` is the directory of the embedded model, where `model.id` asks for it; the summary
     keeps the configuration as it was given. Earlier attempts' files are kept (attempts.py).
-    Raises what stopped the run; no process is left either way.
+    Raises what stopped the run; no process is left either way. ConfigError if a run is at work there.
     """
+    with occupied(out):
+        _attempt(config, out, data, model)
+
+
+def _attempt(config: RunConfig, out: Path, data: Path, model: Path | None) -> None:
     attempt = begin_attempt(out, config)
     stopping = Stopping(config.checkpoint.grace_sec)
     keeper = Keeper(out, config.checkpoint, stopping, attempt.place, attempt.state)
