@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from async_rollout.config.cells import canonical_json, cells, resolve
+from async_rollout.config.errors import ConfigError
 from async_rollout.config.load import load_sweep, read_yaml, sweep_from_dict
 
 ROOT = Path(__file__).parents[2]
