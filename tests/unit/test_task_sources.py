@@ -61,7 +61,9 @@ def test_prompts_that_differ_in_whitespace_alone_stay_together():
 
 
 def test_a_split_that_leaves_nothing_to_train_on_is_refused():
-    with pytest.raises(TaskError, match=r"3 tasks .* eval_size 3: train would be empty; set data.eval_size to at most 2,"):
+    with pytest.raises(
+        TaskError, match=r"3 tasks .* eval_size 3: train would be empty; set data.eval_size to at most 2,"
+    ):
         split(some("abc"), 3, seed=0)
 
 
