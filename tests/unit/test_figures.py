@@ -174,8 +174,8 @@ def test_a_backend_that_is_no_model_is_named_in_the_figure(tmp_path: Path, name:
 @pytest.mark.parametrize("name", FIGURES)
 def test_names_that_look_like_formulas_are_drawn_as_they_are(tmp_path: Path, name: str) -> None:
     cell = a_cell(dataset="jsonl:$\\frac{$.jsonl", arm="a$\\b$")
-    cells = collect({cell: write_cell(tmp_path, cell)})
-    draw(name, cells)
+    figure = draw(name, collect({cell: write_cell(tmp_path, cell)})).figure
+    assert r"jsonl:\$\frac{\$.jsonl" in figure.get_suptitle()  # each dollar sign is only that
 
 
 @pytest.mark.parametrize("name", FIGURES)
