@@ -51,7 +51,7 @@ def message(content: dict) -> str:
         ({"datasets": ["jsonl:no/such.jsonl"]}, "datasets.0", "no such file", "the path of a JSONL file"),
         ({"objective": {"name": "ppo"}}, "objective.name", "'ppo'", "'live', 'behavior', 'decoupled', 'dis'"),
         ({"rollout": {"devices": ["gpu"]}}, "rollout.devices.0", "'gpu'", "cuda"),
-        ({"train": {"devices": ["cpu", "cpu"]}}, "train.devices", "['cpu', 'cpu']", "list at most 1"),
+        ({"train": {"devices": ["cpu", "cpu"]}}, "train.devices", "['cpu', 'cpu']", "train.workers: 2"),
         ({"batch": {"group_size": 1}}, "batch.group_size", "1: group advantages", "single_dis, running_mean"),
         ({"batch": {"minibatches": 129}}, "batch.minibatches", "129", "128 or less"),
         ({"sampling": {"top_p": 0.9}}, "sampling.top_p", "0.9", "sampling.allow_biased: true"),

@@ -24,6 +24,7 @@ _OVERLAP = (
     "sample_timeout_sec",
     "sample_attempts",
     "threads",
+    "weights",
 )
 
 
@@ -71,6 +72,8 @@ def unread(run: RunConfig) -> Iterator[str]:
         yield "staleness.order"
     elif run.rollout.update == "drain":
         yield from ("rollout.min_decode_steps", "rollout.max_recompute_share")
+    if run.mode != "areal":
+        yield from ("train.workers", "train.parallel")
     if run.mode == "async":
         yield "rollout.threads"  # the process has train.threads
     if run.model.backend != "causal_lm" or run.model.id != "embedded":

@@ -59,6 +59,11 @@ class RolloutConfig(Block):
     )
     prefill_tokens: int = key(16384, "tokens of one prefill forward, padding included", unit="tokens", ge=16)
     threads: int = key(1, "compute threads a worker", ge=1)
+    weights: Literal["shared_memory", "disk"] = key(
+        "shared_memory",
+        "how new weights reach the workers: through memory that they share with the trainer, or as a file "
+        "for workers that share only a file system",
+    )
 
 
 Order = Literal["deadline", "completed", "strict"]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def broken_rules(blocks: "Blocks") -> list[Problem]:
     """Every rule that these blocks break."""
-    return [*_batch(blocks), *_critic(blocks), *_sampling(blocks), *_shape(blocks), *_optim(blocks)]
+    return [*_batch(blocks), *_critic(blocks), *_sampling(blocks), *_shape(blocks), *_train(blocks)]
 
 
 def misnamed(algorithm: str, blocks: "Blocks") -> Iterator[Problem]:
@@ -115,7 +115,15 @@ def _shape(blocks: "Blocks") -> Iterator[Problem]:
         )
 
 
-def _optim(blocks: "Blocks") -> Iterator[Problem]:
+def _train(blocks: "Blocks") -> Iterator[Problem]:
+    train = blocks.train
+    if len(train.devices) > train.workers:
+        yield Problem(
+            "train.devices",
+            train.devices,
+            f"lists {len(train.devices)} devices for {train.workers} trainer workers",
+            f"list {train.workers}, or set train.workers: {len(train.devices)} (mode areal)",
+        )
     if blocks.optim.warmup_updates > blocks.train.updates:
         yield Problem(
             "optim.warmup_updates",

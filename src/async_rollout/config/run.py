@@ -29,6 +29,7 @@ from async_rollout.config.reward import RewardConfig
 from async_rollout.config.rollout import RolloutConfig, StalenessConfig
 from async_rollout.config.rules import broken_rules, misnamed
 from async_rollout.config.sampling import SamplingConfig
+from async_rollout.config.stress import StressConfig
 from async_rollout.config.supervision import SupervisionConfig
 from async_rollout.config.trainer import OptimConfig, TrainConfig
 
@@ -55,6 +56,7 @@ class Blocks(Block):
     evaluation: EvaluationConfig = key(EvaluationConfig, "held-out pass rates")
     checkpoint: CheckpointConfig = key(CheckpointConfig, "against crashes")
     supervision: SupervisionConfig = key(SupervisionConfig, "time limits")
+    stress: StressConfig = key(StressConfig, "injected delays")
 
     @model_validator(mode="after")
     def _can_be_run(self) -> Self:

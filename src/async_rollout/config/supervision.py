@@ -26,4 +26,10 @@ class SupervisionConfig(Block):
         5, "between two progress lines", unit="s", env="AREAL_HEARTBEAT_SEC", theirs="5", gt=0
     )
     shutdown_sec: float = key(5, "a worker gets to end by itself", unit="s", gt=0)
+    step_timeout_sec: float = key(
+        3600,
+        "a trainer worker or parameter service that has not answered by then is hung: the run stops",
+        unit="s",
+        gt=0,
+    )
     restarts: int = key(3, "rollout workers that may be replaced in a run when killed; then it stops", ge=0)

@@ -1,6 +1,6 @@
 """Who learns, and how."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -30,19 +30,28 @@ class TrainConfig(Block):
     """Length of a run and the trainer's resources."""
 
     updates: int = key(100, "commits: policy versions to reach", unit="updates", ge=1, le=10_000_000)
+    workers: int = key(
+        1, "trainer processes, one data-parallel group that shares each minibatch; mode areal", ge=1, le=64
+    )
     devices: list[Device] = key(
         lambda: ["cpu"],
-        "device of the trainer worker",
+        "devices, given to trainer workers in turn; a run of one process computes on the first",
         env="TRAINER_DEVICES",
         theirs="cuda:1",
         why="runs without a GPU",
         min_length=1,
-        max_length=1,
+    )
+    parallel: Literal["replicate", "fsdp2"] = key(
+        "replicate",
+        "what each trainer worker holds: a whole copy of policy and optimizer, or its shard of both",
+    )
+    gradient_checkpointing: bool = key(
+        False, "compute activations again in the backward pass: less memory, about a third more time"
     )
     microbatch_tokens: int = key(
         16384, "tokens of one forward and backward, padding included", unit="tokens", ge=16
     )
-    threads: int = key(1, "compute threads of the trainer worker", ge=1)
+    threads: int = key(1, "compute threads a trainer worker", ge=1)
     gradient_cosine: bool = key(
         False, "measure the cosine between the gradients of successive optimizer steps; keeps a copy of one"
     )
