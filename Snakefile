@@ -19,6 +19,7 @@ report: "workflow/report/workflow.rst"
 
 
 include: "workflow/rules/common.smk"
+include: "workflow/rules/slurm.smk"
 include: "workflow/rules/prepare.smk"
 include: "workflow/rules/run.smk"
 include: "workflow/rules/tables.smk"

@@ -80,6 +80,7 @@ def expected_cells():
 
 
 onstart:
+    cancel_orphans()
     write_expected(Path(EXPERIMENT), expected_cells())
 
 
@@ -137,12 +138,15 @@ def redo_unless_done(wildcards, run):
 def cores_of(wildcards):
     """Every core that a cell computes with, whatever its mode: no other cell is timed beside it."""
     run = run_of(wildcards)
-    return run.rollout.workers * run.rollout.threads + run.train.threads
+    trainers = run.train.workers * run.train.threads
+    return run.rollout.workers * run.rollout.threads + trainers
 
 
-def memory_of(wildcards):
-    """Megabytes for the small models; profiles raise it with `set-resources`."""
-    return 1500 + 800 * run_of(wildcards).rollout.workers
+def memory_of(wildcards, attempt):
+    """Megabytes: as configured, or enough for the small models, and more at each attempt."""
+    return SWEEP.cluster.mem_mb or attempt * (
+        1500 + 800 * run_of(wildcards).rollout.workers
+    )
 
 
 def summaries_of(wildcards):
@@ -176,7 +180,8 @@ def block_json(block):
 
 def sweep_json(wildcards):
     """The sweep as one text, for the commands that look at all of it."""
-    return json.dumps(SWEEP.model_dump(mode="json", exclude_unset=True), sort_keys=True)
+    seen = SWEEP.model_dump(mode="json", exclude_unset=True, exclude={"cluster"})
+    return json.dumps(seen, sort_keys=True)
 
 
 def made_by(wildcards):

@@ -11,7 +11,9 @@ rule run:
         "../../envs/environment.yaml"
     threads: cores_of
     resources:
+        **requests(),
         mem_mb=memory_of,
+        gpu=gpus_of,
     params:
         # the one thing that decides whether a cell is run again
         resolved=lambda wildcards: canonical_json(run_of(wildcards)),

@@ -105,6 +105,17 @@ class RunConfig(Blocks):
         return float(self.k)
 
     @property
+    def gpus(self) -> int:
+        """GPUs that the run has to see: `cuda:1` is the second of those, whatever else is there."""
+        named = [d for d in (*self.train.devices, *self.rollout.devices) if d != "cpu"]
+        return max((1 + int(d.partition(":")[2] or 0) for d in named), default=0)
+
+    @property
+    def cores(self) -> int:
+        """Cores that the run computes with, judges apart, whatever its mode: what it is timed with."""
+        return self.rollout.workers * self.rollout.threads + self.train.workers * self.train.threads
+
+    @property
     def slots(self) -> int:
         """Samples that a worker decodes at once."""
         samples = self.batch.groups * self.batch.group_size

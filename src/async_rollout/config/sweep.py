@@ -20,6 +20,7 @@ from async_rollout.config.axes import (
 )
 from async_rollout.config.block import key
 from async_rollout.config.cells import cells, every_cell
+from async_rollout.config.cluster import ClusterConfig
 from async_rollout.config.errors import Problem, bad_combination, bad_value
 from async_rollout.config.exclusion import Exclusion
 from async_rollout.config.report import ReportConfig
@@ -97,6 +98,7 @@ class SweepConfig(Blocks):
         "and seed, such as `{mode: lagged, k: inf}`; a list of values matches any of them",
     )
     report: ReportConfig = key(ReportConfig, "what tables and report highlight")
+    cluster: ClusterConfig = key(ClusterConfig, "what is asked of Slurm")
 
     @model_validator(mode="after")
     def _can_be_run(self) -> Self:
