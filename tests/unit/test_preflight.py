@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from async_rollout.cli import main
+from async_rollout.commands import run as command
 from async_rollout.commands.run import look_at_gpus
 from async_rollout.config.errors import ConfigError
 from async_rollout.doctor import machine
@@ -92,7 +93,13 @@ def test_gpus_are_read_by_nvml(monkeypatch):
         nvmlDeviceGetName=lambda handle: "H200",
     )
     monkeypatch.setitem(sys.modules, "pynvml", nvml)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     assert read_gpus() == (Gpu(0, "H200", 1 << 20, 5, (3, 9)),)
+    looked_at = []
+    nvml.nvmlDeviceGetHandleByIndex = nvml.nvmlDeviceGetHandleByUUID = looked_at.append
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,GPU-9f")
+    assert [gpu.index for gpu in read_gpus()] == [0, 1]
+    assert looked_at == [3, "GPU-9f"]
 
     def fail():
         raise RuntimeError("no driver")
@@ -123,11 +130,23 @@ def test_this_machine_can_be_read(tmp_path):
     assert now.cores > 0
 
 
+def test_a_gpu_that_frees_itself_in_time_is_taken(monkeypatch):
+    """A run that was killed just now still has its memory for a moment."""
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 8)
+    monkeypatch.setattr(command.time, "sleep", lambda seconds: None)
+    clean = (CLEAN, replace(CLEAN, index=1))
+    readings = iter([(replace(CLEAN, used_mb=41_000), clean[1]), clean])
+    monkeypatch.setattr(machine, "read_gpus", lambda: next(readings))
+    look_at_gpus(cell_config(**ON_GPUS))
+
+
 @pytest.mark.parametrize("gpus", [(), (replace(CLEAN, used_mb=41_000), replace(CLEAN, index=1))])
 def test_a_cell_does_not_start_on_a_gpu_that_is_not_fit(monkeypatch, capsys, gpus):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 8)
     monkeypatch.setattr(machine, "read_gpus", lambda: gpus)
+    monkeypatch.setattr(command, "_SETTLE_SEC", 0)
     with pytest.raises(SystemExit, match="1"):
         look_at_gpus(cell_config(**ON_GPUS))
     assert "fail  cuda:0: " in capsys.readouterr().err

@@ -2,6 +2,7 @@
 
 import os
 import sys
+import time
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
@@ -14,6 +15,9 @@ from async_rollout.config.run import RunConfig
 from async_rollout.config.sweep import SweepConfig
 from async_rollout.places import model_directory
 from async_rollout.records.cells import SUMMARY_FILE, SummaryError, read_summary
+from async_rollout.runtime.share import own_cores, own_gpus
+
+_SETTLE_SEC = 10.0  # until a GPU is free of a run that was killed just now
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -33,8 +37,9 @@ def execute(args: Namespace) -> None:
         _require(args, "out", "data")
         run = run_from_json(args.resolved)
         set_up_environment()
-        look_at_gpus(run)
-        train(run, args.out, args.data)
+        with own_gpus(run), own_cores(run):
+            look_at_gpus(run)
+            train(run, args.out, args.data)
         return
     _require(args, "config")
     sweep = sweep_of(args)
@@ -44,9 +49,10 @@ def execute(args: Namespace) -> None:
         print(f"{out / SUMMARY_FILE}: done already", file=sys.stderr)
         return
     set_up_environment()
-    look_at_gpus(run)
-    _prepare(run, out / "data")
-    train(run, out, out / "data")
+    with own_gpus(run):  # of the cores, a run by hand may have all
+        look_at_gpus(run)
+        _prepare(run, out / "data")
+        train(run, out, out / "data")
     print(out / SUMMARY_FILE)
 
 
@@ -68,10 +74,16 @@ def look_at_gpus(run: RunConfig) -> None:
     _require_cuda(run)
     from async_rollout.doctor.machine import gpu_findings, read_gpus
 
-    found = [finding for finding in gpu_findings(run, read_gpus()) if finding.level != "ok"]
+    patience = time.monotonic() + _SETTLE_SEC
+    while True:
+        found = [finding for finding in gpu_findings(run, read_gpus()) if finding.level != "ok"]
+        failed = any(finding.level == "fail" for finding in found)
+        if not failed or time.monotonic() >= patience:
+            break
+        time.sleep(0.5)
     for finding in found:
         print(finding, file=sys.stderr)
-    if any(finding.level == "fail" for finding in found):
+    if failed:
         raise SystemExit(1)
 
 

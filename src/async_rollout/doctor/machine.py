@@ -15,6 +15,7 @@ import psutil
 
 from async_rollout.config.run import RunConfig
 from async_rollout.doctor.finding import Finding, judged
+from async_rollout.runtime.share import visible_gpus
 
 _CONTEXT_MB = 600  # that a GPU shows as used with nothing on it: driver, ECC, display
 _LEAST_FREE = 0.5  # of a GPU's memory beside others, for a run that expects it to itself
@@ -54,9 +55,8 @@ def findings(run: RunConfig, now: Readings) -> Iterator[Finding]:
     yield judged("disk", disk <= now.disk_mb, f"about {disk} MB of {now.disk_mb} MB free for results")
     text = f"cannot be written: {', '.join(now.unwritable)}" if now.unwritable else "can be written"
     yield judged("caches", not now.unwritable, text)
-    cores = run.rollout.workers * run.rollout.threads + run.train.threads
-    yield judged("cores", cores <= now.cores, f"computes with {cores} of {now.cores}", "warn")
-    yield from _job(need, cores, now.job)
+    yield judged("cores", run.cores <= now.cores, f"computes with {run.cores} of {now.cores}", "warn")
+    yield from _job(need, run.cores, now.job)
 
 
 def memory_mb(run: RunConfig) -> int:
@@ -129,7 +129,10 @@ def read_machine(results: Path) -> Readings:
 
 
 def read_gpus() -> tuple[Gpu, ...] | None:
-    """The GPUs, by NVML; none where there is no driver, None where nvidia-ml-py (extra `gpu`) is missing."""
+    """The GPUs that this process sees, numbered as torch does it: by NVML.
+
+    None at all where there is no driver, None where nvidia-ml-py (extra `gpu`) is missing.
+    """
     try:
         import pynvml
     except ImportError:
@@ -139,8 +142,11 @@ def read_gpus() -> tuple[Gpu, ...] | None:
     except pynvml.NVMLError:
         return ()
     found = []
-    for index in range(pynvml.nvmlDeviceGetCount()):
-        handle = pynvml.nvmlDeviceGetHandleByIndex(index)
+    for index, visible in enumerate(visible_gpus()):
+        if visible.isdecimal():
+            handle = pynvml.nvmlDeviceGetHandleByIndex(int(visible))
+        else:
+            handle = pynvml.nvmlDeviceGetHandleByUUID(visible)
         memory = pynvml.nvmlDeviceGetMemoryInfo(handle)
         processes = pynvml.nvmlDeviceGetComputeRunningProcesses(handle)
         name = pynvml.nvmlDeviceGetName(handle)

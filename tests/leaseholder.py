@@ -1,0 +1,24 @@
+"""Processes that hold leases."""
+
+import sys
+import time
+from pathlib import Path
+
+from async_rollout.runtime.lease import leased
+
+
+def take_turns(marks: Path, n: int, turns: int = 10) -> None:
+    """Hold `n` of three things again and again; FileExistsError if another holds one at the same time."""
+    for _ in range(turns):
+        with leased("GPU", ["0", "1", "2"], n, "one of many") as taken:
+            for name in taken:
+                (marks / name).touch(exist_ok=False)
+            time.sleep(0.005)
+            for name in taken:
+                (marks / name).unlink()
+
+
+if __name__ == "__main__":  # NAMES N HOLDER: say what it got in a line, and let go at the end of its input
+    with leased("GPU", sys.argv[1].split(","), int(sys.argv[2]), sys.argv[3]) as taken:
+        print(",".join(taken), flush=True)
+        sys.stdin.read()
