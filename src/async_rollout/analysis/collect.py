@@ -1,15 +1,18 @@
 """The cells of a sweep as one table: a row for each cell that was asked for, found or not."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
 import pandas as pd
 
+from async_rollout.analysis.commits import Commits, read_commits
+from async_rollout.analysis.plans import Plan
 from async_rollout.config.cells import Cell
 from async_rollout.records.cells import SummaryError, read_summary
+from async_rollout.records.states import StateRow, last_state
 from async_rollout.records.summary import Summary
 
 AXES = ("dataset", "mode", "algorithm", "arm", "k", "decoupled", "seed")
@@ -19,21 +22,27 @@ MODES = ("sync", "async", "areal", "lagged")
 
 @dataclass(frozen=True)
 class Gap:
-    """Why a cell has no summary that can be used."""
+    """Why a cell has no summary that can be used, and what it did last: None if it never began."""
 
     cell_id: str
     kind: Literal["missing", "broken"]
     text: str
+    state: StateRow | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """The cells of a sweep in order of their axes; `summaries` holds the usable ones."""
+    """The cells of a sweep in order of their axes; `summaries` holds the usable ones.
+
+    `under_way`: some cell of the sweep is being computed, so that a missing one may still come.
+    """
 
     expected: tuple[Cell, ...]
     paths: Mapping[Cell, Path]
     summaries: Mapping[Cell, Summary]
     gaps: Mapping[Cell, Gap]
+    plans: Mapping[Cell, Plan] = field(default_factory=dict)
+    under_way: bool = False
 
     def done(self) -> list[tuple[Cell, Summary]]:
         """Cells with a usable summary, in order."""
@@ -47,6 +56,8 @@ class Cells:
             {c: self.paths[c] for c in kept},
             {c: self.summaries[c] for c in kept if c in self.summaries},
             {c: self.gaps[c] for c in kept if c in self.gaps},
+            {c: self.plans[c] for c in kept if c in self.plans},
+            self.under_way,
         )
 
     @property
@@ -73,28 +84,46 @@ class Cells:
         ]
         return pd.DataFrame(rows, columns=list(FRAME))
 
+    @property
+    def commits(self) -> dict[Cell, Commits]:
+        """What each finished cell's `metrics.jsonl` holds, where it has a sound one."""
+        return {cell: log for cell, log in self._logs.items() if isinstance(log, Commits)}
+
+    @property
+    def damaged_logs(self) -> dict[Cell, str]:
+        """Finished cells without a sound `metrics.jsonl`, and what is wrong with it."""
+        return {cell: log for cell, log in self._logs.items() if isinstance(log, str)}
+
+    @cached_property
+    def _logs(self) -> dict[Cell, Commits | str]:
+        return {cell: _log(self.directory(cell)) for cell, _ in self.done()}
+
     def _status(self, cell: Cell) -> str:
         return self.summaries[cell].status if cell in self.summaries else self.gaps[cell].kind
 
 
-def collect(paths: Mapping[Cell, Path], hashes: Mapping[Cell, str] | None = None) -> Cells:
+def collect(
+    paths: Mapping[Cell, Path], plans: Mapping[Cell, Plan] | None = None, *, under_way: bool = False
+) -> Cells:
     """Read the summary of each expected cell; what cannot be read becomes a `Gap`.
 
-    With `hashes` (the config hash of each cell) a summary of another config is a gap too.
+    With `plans` a summary of another config is a gap too.
     """
+    plans = plans or {}
     summaries: dict[Cell, Summary] = {}
     gaps: dict[Cell, Gap] = {}
     for cell, path in paths.items():
         try:
             summary = read_summary(path)
-            _refuse_foreign(cell, path, summary, hashes[cell] if hashes else None)
+            _refuse_foreign(cell, path, summary, plans.get(cell))
         except FileNotFoundError:
-            gaps[cell] = Gap(cell.id, "missing", "no summary.json: the cell has not finished")
+            text = "no summary.json: the cell has not finished"
+            gaps[cell] = Gap(cell.id, "missing", text, last_state(path.parent))
         except SummaryError as error:
-            gaps[cell] = Gap(cell.id, "broken", _without_directory(error, path))
+            gaps[cell] = Gap(cell.id, "broken", _without_directory(error, path), last_state(path.parent))
         else:
             summaries[cell] = summary
-    return Cells(tuple(sorted(paths, key=order)), dict(paths), summaries, gaps)
+    return Cells(tuple(sorted(paths, key=order)), dict(paths), summaries, gaps, dict(plans), under_way)
 
 
 def order(cell: Cell) -> tuple:
@@ -124,14 +153,23 @@ def duplicates(cells: Iterable[tuple[Cell, Summary]]) -> list[list[str]]:
     return [ids for ids in by_hash.values() if len(ids) > 1]
 
 
-def _refuse_foreign(cell: Cell, path: Path, summary: Summary, config_hash: str | None) -> None:
+def _log(directory: Path) -> Commits | str:
+    try:
+        return read_commits(directory)
+    except FileNotFoundError:
+        return "no metrics.jsonl"
+    except ValueError as error:
+        return str(error).removeprefix(f"{directory}/")
+
+
+def _refuse_foreign(cell: Cell, path: Path, summary: Summary, plan: Plan | None) -> None:
     for axis in AXES:
         wanted, found = getattr(cell, axis), getattr(summary, axis)
         if wanted != found:
             raise SummaryError(f"{path}: {axis} is {found!r}, this cell's is {wanted!r}")
         if summary.config.get(axis, found) != found:
             raise SummaryError(f"{path}: {axis} is {found!r}, its own config has {summary.config[axis]!r}")
-    if config_hash is not None and summary.config_hash != config_hash:
+    if plan is not None and summary.config_hash != plan.config_hash:
         raise SummaryError(f"{path}: made from another config than the sweep now asks for")
 
 

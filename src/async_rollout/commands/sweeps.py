@@ -1,24 +1,29 @@
 """Arguments that several commands share: a sweep, or one block of its configuration."""
 
 import json
+import platform
+import time
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+import psutil
 from pydantic import ValidationError
 
 from async_rollout.config.axes import dataset_slug
 from async_rollout.config.block import Block
-from async_rollout.config.cells import cells, config_hash, resolve
+from async_rollout.config.cells import cells, resolve
 from async_rollout.config.errors import ConfigError, Problem, closest, problems_in
 from async_rollout.config.load import load_sweep, sweep_from_dict
 from async_rollout.config.sweep import SweepConfig
 from async_rollout.records.cells import SUMMARY_FILE
+from async_rollout.records.states import last_state
 
 if TYPE_CHECKING:
     from async_rollout.analysis.collect import Cells
 
 B = TypeVar("B", bound=Block)
+QUIET_SEC = 3600.0  # a cell on another machine that wrote nothing for so long is not at work
 
 
 def add_sweep(parser: ArgumentParser, *, required: bool = True) -> None:
@@ -72,12 +77,22 @@ def chosen_datasets(sweep: SweepConfig, name: str | None) -> list[str]:
 def gathered(sweep: SweepConfig) -> "Cells":
     """The summaries of the sweep's cells, found or not."""
     from async_rollout.analysis.collect import collect
+    from async_rollout.analysis.plans import Plan
 
-    expected = cells(sweep)
-    return collect(
-        {cell: Path(cell.directory(sweep.experiment)) / SUMMARY_FILE for cell in expected},
-        {cell: config_hash(resolve(sweep, cell)) for cell in expected},
-    )
+    paths = {cell: Path(cell.directory(sweep.experiment)) / SUMMARY_FILE for cell in cells(sweep)}
+    plans = {cell: Plan.of(resolve(sweep, cell)) for cell in paths}
+    return collect(paths, plans, under_way=any(is_at_work(path.parent) for path in paths.values()))
+
+
+def is_at_work(cell: Path) -> bool:
+    """True if the run in this directory has not ended, as far as this machine can know."""
+    last = last_state(cell)
+    if last is None or last.state not in ("setting up", "running", "evaluating"):
+        return False
+    if last.host == platform.node():
+        return psutil.pid_exists(last.pid)
+    touched = max((file.stat().st_mtime for file in cell.iterdir() if file.is_file()), default=0.0)
+    return time.time() - touched < QUIET_SEC
 
 
 def block_from_json(model: type[B], text: str) -> B:

@@ -1,4 +1,4 @@
-"""`async-rollout tables CONFIG`: every cell, means over seeds, and learning by staleness, as csv and md."""
+"""`async-rollout tables CONFIG`: every table of `analysis.tables.catalog`, as csv and md."""
 
 from argparse import ArgumentParser, Namespace
 
@@ -21,7 +21,7 @@ def configure(parser: ArgumentParser) -> None:
 def execute(args: Namespace) -> None:
     """Write the tables beside the dataset's runs."""
     sweep = sweep_or_json(args)
-    from async_rollout.analysis.tables import write_tables
+    from async_rollout.analysis.tables.catalog import write_tables
 
     found = gathered(sweep)
     for dataset in chosen_datasets(sweep, args.dataset):

@@ -21,3 +21,9 @@ class ReportConfig(Block):
         theirs="0.10",
         why="by dataset in one key; `sort` starts above 0.10",
     )
+    window: int | None = key(
+        None,
+        "updates a row of table `windowed_accuracy`; when empty: a tenth of the run",
+        unit="updates",
+        ge=1,
+    )

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
-from async_rollout.records.files import JsonlWriter
+from async_rollout.records.files import JsonlWriter, read_jsonl
 
 STATES_FILE = "states.jsonl"
 State = Literal["setting up", "running", "evaluating", "done", "collapsed", "failed"]
@@ -50,3 +50,12 @@ class StateLog:
             StateRow(time.time(), state, self._attempt, platform.node(), os.getpid(), reason, detail)
         )
         writer.close()
+
+
+def last_state(cell: Path) -> StateRow | None:
+    """What the cell in this directory did last; None if it never began, or if its rows are damaged."""
+    try:
+        rows = list(read_jsonl(cell / STATES_FILE))
+        return StateRow(**rows[-1]) if rows else None
+    except (FileNotFoundError, ValueError, TypeError):
+        return None
