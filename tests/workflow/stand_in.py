@@ -3,11 +3,14 @@
 import json
 import os
 import sys
+import time
 from pathlib import Path
 
 from async_rollout.cli import main
 from async_rollout.config.cells import Cell, config_hash
 from async_rollout.config.load import run_from_json
+from async_rollout.config.run import RunConfig
+from async_rollout.runtime.share import own_gpus
 from summaries import summary_record
 
 
@@ -20,7 +23,17 @@ def run() -> None:
     if out.name == os.environ.get("STAND_IN_FAILS"):
         sys.exit(f"{out.name} fails, as it was told to")
     assert (Path(option("data")) / "manifest.json").is_file()
+    with own_gpus(config):
+        train(config, out)
+
+
+def train(config: RunConfig, out: Path) -> None:
     out.mkdir(parents=True, exist_ok=True)
+    if config.gpus:
+        begun = time.monotonic()
+        time.sleep(0.5)
+        with open("gpus.log", "a") as log:
+            print(os.environ["CUDA_VISIBLE_DEVICES"], begun, time.monotonic(), file=log)
     record = summary_record(Cell.of(config), config_hash=config_hash(config), experiment=config.experiment)
     (out / "summary.json").write_text(json.dumps(record))
     with open("trained.log", "a") as log:

@@ -152,3 +152,19 @@ def test_a_failed_cell_is_shown_as_missing_and_run_again(make_checkout):
     assert checkout.trained() == [K4]
     table = (checkout.directory / "results/tried/sort/tables/summary_headline.csv").read_text()
     assert "missing" not in table
+
+
+def test_cells_that_run_together_have_gpus_of_their_own(make_checkout, monkeypatch, tmp_path):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5,7")
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.delenv("SLURM_JOB_ID", raising=False)
+    checkout = make_checkout()
+    on_gpu = ("train={devices: [cuda:0]}", "rollout={devices: [cuda:0]}")
+    checkout.snakemake(*OURS, "--cores", "8", "--config", *on_gpu)
+    assert checkout.trained() == ALL
+    lines = [line.split() for line in (checkout.directory / "gpus.log").read_text().splitlines()]
+    spans = sorted((float(begun), float(ended), gpu) for gpu, begun, ended in lines)
+    assert {gpu for *_, gpu in spans} == {"5", "7"}
+    together = [(a, b) for i, a in enumerate(spans) for b in spans[i + 1 :] if b[0] < a[1]]
+    assert together, "no two ran at the same time: the run shows nothing"
+    assert all(a[2] != b[2] for a, b in together)
