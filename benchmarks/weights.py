@@ -5,8 +5,9 @@ sees the new version: the parameters are copied into the granted buffer (copy-in
 version is flipped. It is held against one plain memory copy of the same size, single-threaded
 as is ours, in the same run, in turn. Timed apart: the service's check that all values are
 finite, a reader's copy-out, the whole publication through the parameter service's process
-with all messages and the check, and what the simplest implementation does, which is to
-pickle arrays into a dict of multiprocessing.Manager and out of it again.
+with all messages and the check, the same over the `disk` transport and a reader's load from
+there, and what the simplest implementation does, which is to pickle arrays into a dict of
+multiprocessing.Manager and out of it again.
 """
 
 import os
@@ -25,10 +26,12 @@ import torch
 
 from async_rollout.channels import pair
 from async_rollout.config.supervision import SupervisionConfig
+from async_rollout.runtime.disk_weights import DiskWeights
+from async_rollout.runtime.shared_weights import SharedWeights
 from async_rollout.runtime.supervisor import Supervisor
 from async_rollout.runtime.trainer_worker import Publisher
 from async_rollout.runtime.transfer import Transfer
-from async_rollout.runtime.weights import WeightStore, first_non_finite
+from async_rollout.runtime.weights import WeightStore
 from measure import Claim, in_turn, options, report, spread
 
 AIM = 0.7  # of the rate of a plain memory copy
@@ -64,7 +67,7 @@ class Publication:
     def __init__(self, weights: Weights):
         self.transfer = Transfer(weights.parameters())
         self.layout = self.transfer.layout
-        self.store = WeightStore()
+        self.store = SharedWeights()
         self.store.allocate(self.layout)
 
     def publish(self) -> None:
@@ -77,7 +80,7 @@ class Publication:
 
     def check(self) -> None:
         """All values are finite."""
-        assert first_non_finite(self.store.buffer(self.store.clock.front, self.layout), self.layout) is None
+        assert self.store.non_finite(self.store.clock.front, self.layout) is None
 
     def read(self) -> None:
         """A reader's copy-out."""
@@ -92,9 +95,11 @@ def pickled(weights: Weights) -> tuple[float, float]:
         return timed(lambda: shared.update(weights=arrays)), timed(lambda: shared["weights"])
 
 
-def through_the_service(weights: Weights, repeats: int, directory: Path) -> list[float]:
-    """Seconds of whole publications by a trainer, through the real parameter service."""
-    store, supervisor = WeightStore(), Supervisor(SupervisionConfig(), directory)
+def through_the_service(
+    weights: Weights, store: WeightStore, reader: Transfer, repeats: int, directory: Path
+) -> tuple[list[float], list[float]]:
+    """Seconds of whole publications through the real parameter service, and of a reader's loads after them."""
+    supervisor = Supervisor(SupervisionConfig(), directory)
     to_service, to_trainer = pair()
     try:
         supervisor.start(
@@ -108,7 +113,11 @@ def through_the_service(weights: Weights, repeats: int, directory: Path) -> list
         publisher = Publisher(weights, store, to_service)
         for version in (1, 2):  # both buffers' pages are touched
             publisher.publish(version)
-        return [timed(lambda v=version: publisher.publish(v)) for version in range(3, 3 + repeats)]
+        published, read = [], []
+        for version in range(3, 3 + repeats):
+            published.append(timed(lambda v=version: publisher.publish(v)))
+            read.append(timed(lambda: store.read(0, reader.layout, reader.copy_out)))
+        return published, read
     finally:
         supervisor.stop()
         store.close()
@@ -128,7 +137,11 @@ def measure(millions: int, repeats: int, directory: Path) -> dict:
     in_turn(arms, 2)  # touch every page
     seconds = in_turn(arms, repeats)
     here.store.close()
-    seconds["service"] = through_the_service(weights, repeats, directory)
+    seconds["service"], _ = through_the_service(weights, SharedWeights(), here.transfer, repeats, directory)
+    disk = DiskWeights.create(directory / "weights", 0)
+    seconds["disk"], seconds["disk read"] = through_the_service(
+        weights, disk, here.transfer, min(repeats, 10), directory
+    )
     put, get = pickled(weights)
     seconds |= {"pickle in": [put], "pickle out": [get]}
     ratios = [c / p for c, p in zip(seconds["memory copy"], seconds["publish"], strict=True)]

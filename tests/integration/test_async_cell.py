@@ -51,6 +51,7 @@ def test_one_process_plays_every_part(cell):
         {"rollout": {"slots": 2, "update": "drain"}},  # fewer slots than G
         {"rollout": {"slots": 8, "update": "keep_kv", "min_decode_steps": 1}},
         {"k": 0, "rollout": {"slots": 3}},  # fewer than B·G
+        {"rollout": {"slots": 8, "weights": "disk"}},
     ],
     ids=str,
 )

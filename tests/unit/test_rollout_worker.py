@@ -15,12 +15,11 @@ from learning import run_config
 
 
 class Worker(RolloutWorker):
-    """Samples of a length that their prompt gives; every message is kept, the clock can be set."""
+    """Samples of a length that their prompt gives; every message is kept, the newest version can be set."""
 
     def __init__(self, slots: int = 4, **rollout):
-        self.clock = SimpleNamespace(version=0, lease=lambda *_: None)
+        self.store = SimpleNamespace(version=0, forget=lambda _: None, read=lambda *_: self.store.version)
         self.sent: list = []
-        store = SimpleNamespace(clock=self.clock, read=lambda *_: self.clock.version)
         channel = SimpleNamespace(send=self.sent.append, unsent=False)
         codec = SimpleNamespace(decode=str)
         policy = SimpleNamespace(
@@ -28,7 +27,7 @@ class Worker(RolloutWorker):
         )
         events = SimpleNamespace(add=lambda *_, **__: None)
         config = run_config(rollout={"slots": slots, "min_decode_steps": 2} | rollout)
-        super().__init__(0, channel, store, config, policy, events)
+        super().__init__(0, channel, self.store, config, policy, events)
 
     def build(self, **arguments) -> AnswerEngine:
         self.engine = AnswerEngine(
@@ -62,7 +61,7 @@ def test_running_samples_go_on_under_newer_weights():
     worker = Worker()
     worker.add(0, 5, 5)
     worker.steps(3)
-    worker.clock.version = 1
+    worker.store.version = 1
     worker.steps(2)
     assert worker.versions() == {SampleId(0, 0): [0, 0, 0, 1, 1], SampleId(0, 1): [0, 0, 0, 1, 1]}
     (reloaded,) = worker.heard(say.Reloaded)
@@ -73,7 +72,7 @@ def test_some_steps_lie_between_two_interruptions():
     worker = Worker(min_decode_steps=3)
     worker.add(0, 7)
     for version in range(7):
-        worker.clock.version = version
+        worker.store.version = version
         worker.advance()
     assert worker.versions()[SampleId(0, 0)] == [0, 0, 0, 3, 3, 3, 6]
 
@@ -83,7 +82,7 @@ def test_work_admitted_since_is_started_under_new_weights_only():
     worker = Worker(min_decode_steps=100)
     worker.add(0, 4)
     worker.steps(1)
-    worker.clock.version = 2
+    worker.store.version = 2
     worker.add(1, 2, admitted=2)
     worker.steps(3)
     assert worker.versions() == {SampleId(0, 0): [0, 2, 2, 2], SampleId(1, 0): [2, 2]}
@@ -93,7 +92,7 @@ def test_drain_refills_no_slot_before_the_new_weights():
     worker = Worker(update="drain")
     worker.add(0, 6, 3)
     worker.steps(1)
-    worker.clock.version = 1
+    worker.store.version = 1
     worker.add(1, 2)
     worker.steps(7)
     assert worker.versions() == {SampleId(0, 0): [0] * 6, SampleId(0, 1): [0] * 3, SampleId(1, 0): [1, 1]}
@@ -111,7 +110,7 @@ def test_the_cache_is_kept_only_if_asked(update, kept, monkeypatch):
     )
     worker.add(0, 5)
     worker.steps(3)
-    worker.clock.version = 1
+    worker.store.version = 1
     worker.steps(1)
     assert said == [kept]
 
@@ -124,15 +123,15 @@ def test_reloading_keeps_to_its_share_of_the_time(monkeypatch):
 
     def read(*_):
         now[0] += 1
-        return worker.clock.version
+        return worker.store.version
 
     worker._store.read = read
     worker.add(0, 50)
     worker.steps(1)
-    worker.clock.version = 1
+    worker.store.version = 1
     worker.steps(1)
     assert worker.engine.version == 1
-    worker.clock.version = 2
+    worker.store.version = 2
     worker.add(1, 1, admitted=2)
     now[0] += 8.9
     worker.steps(1)
@@ -147,7 +146,7 @@ def test_reloading_keeps_to_its_share_of_the_time(monkeypatch):
 def test_an_idle_worker_reloads_at_once():
     worker = Worker(min_decode_steps=100, max_recompute_share=1e-6)
     for version in range(1, 4):
-        worker.clock.version = version
+        worker.store.version = version
         worker.add(version, 1, admitted=version)
         worker.steps(1)
     assert worker.versions() == {SampleId(v, 0): [v] for v in range(1, 4)}
@@ -158,7 +157,7 @@ def test_the_start_of_a_group_is_reported_once():
     worker = Worker(slots=1)
     worker.add(4, 2, 2)
     worker.steps(2)
-    worker.clock.version = 1
+    worker.store.version = 1
     worker.steps(2)
     started = [s for m in worker.sent if isinstance(m, say.Finished | say.Reloaded) for s in m.started]
     assert started == [(4, 0)]

@@ -24,7 +24,7 @@ from async_rollout.runtime.recorder import Recorder
 from async_rollout.runtime.resources import ResourceLog
 from async_rollout.runtime.snapshots import due_versions, snapshot_path
 from async_rollout.runtime.supervisor import Supervisor, Worker
-from async_rollout.runtime.weights import WeightStore
+from async_rollout.runtime.weights import WeightStore, open_weights
 from async_rollout.tasks.splits import read_splits, split_paths
 
 _EVALUATION_PATIENCE_SEC = 3600.0
@@ -42,7 +42,8 @@ def run(
     """Run to the last commit, evaluate the snapshots, end every process."""
     created = time.monotonic()
     splits = read_splits(data, config.data)
-    store = WeightStore(max(0, keeper.version - 1))  # a resumed trainer publishes the next version first
+    # A resumed trainer publishes the next version first.
+    store = open_weights(config, out, max(0, keeper.version - 1))
     supervisor = crew(config.supervision, out)
     rewards = build_rewards(split_paths(data), config.reward, out)
     with ExitStack() as stack:  # each is closed whatever happens to the others, the last one first
@@ -66,7 +67,7 @@ def run(
             supervisor,
             rollout,
             trainer,
-            store.clock,
+            store,
             rewards,
             recorder,
             progress,
@@ -79,12 +80,12 @@ def run(
         progress.enter("evaluating")
         progress.say("evaluating")
         eval_prompts = tuple(encode_prompts(codec, splits.held_out, config.prompt))
-        for version in due_versions(config, store.clock.version):
+        for version in due_versions(config, store.version):
             path = snapshot_path(out, version)
             supervisor.send(controller.rollout, say.Evaluate(version, str(path), eval_prompts))
             done = wait_for(supervisor, controller.rollout, say.Evaluated, _EVALUATION_PATIENCE_SEC)
             record_evaluation(recorder, rewards, splits.held_out, version, done.sampled, done.greedy)
-        evaluated, version = time.monotonic(), store.clock.version
+        evaluated, version = time.monotonic(), store.version
     shutil.rmtree(out / "snapshots")
     return Outcome(version, controller.collapsed, created, recorder.started, ended, evaluated, cpu_seconds)
 

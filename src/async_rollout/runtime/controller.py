@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from async_rollout.config.run import RunConfig
 from async_rollout.rewards.backend import Rewards
 from async_rollout.runtime import messages as say
-from async_rollout.runtime.clock import Clock
 from async_rollout.runtime.collapse import collapsed
 from async_rollout.runtime.keeper import Keeper
 from async_rollout.runtime.progress import Progress
@@ -20,6 +19,7 @@ from async_rollout.runtime.resources import ResourceLog
 from async_rollout.runtime.staleness import Aged, Bounds, choose, may_submit, too_old
 from async_rollout.runtime.supervisor import Supervisor, Worker, WorkerDied
 from async_rollout.runtime.supply import Prompt, Supply
+from async_rollout.runtime.weights import WeightStore
 from async_rollout.tasks.order import TaskOrder
 from async_rollout.types import Group, Sample, SampleId, Trajectory, Verdict
 
@@ -37,7 +37,7 @@ class Controller:
         supervisor: Supervisor,
         rollout: Sequence[Worker],
         trainer: Worker,
-        clock: Clock,
+        store: WeightStore,
         rewards: Rewards,
         recorder: Recorder,
         progress: Progress,
@@ -50,7 +50,7 @@ class Controller:
         self._bounds = Bounds(run.batch.groups, run.staleness_bound, run.train.updates)
         self._supervisor = supervisor
         self._trainer = trainer
-        self._clock = clock
+        self._store = store
         self._rewards = rewards
         self._recorder = recorder
         self._progress = progress
@@ -67,11 +67,11 @@ class Controller:
             self._replay,
             self._judging,
             recorder.totals,
-            clock.version,
+            store.version,
         )
         self._requested: int | None = None  # version of the trainer's open request
         self._leased: tuple[Group, ...] = ()
-        self._version = clock.version
+        self._version = store.version
         self.collapsed = False
 
     def run(self) -> None:
@@ -142,20 +142,20 @@ class Controller:
         return self._prompt_of(number).task_id
 
     def _finished(self, trajectory: Trajectory, text: str) -> None:
-        self._recorder.generated(trajectory, self._clock.version)
+        self._recorder.generated(trajectory, self._store.version)
         task_id = self._task_of(trajectory.id.group)
         if self._replay.expects(trajectory.id) and trajectory.id not in self._judging:
             self._judging[trajectory.id] = (trajectory, text)
             self._rewards.submit(trajectory.id, task_id, text)
         else:
-            self._recorder.late(Sample(trajectory, text, UNJUDGED), task_id, self._clock.version)
+            self._recorder.late(Sample(trajectory, text, UNJUDGED), task_id, self._store.version)
 
     def _started(self, groups: say.Started) -> None:
         for number, version in groups:
             self._replay.start(number, version)
 
     def _cancelled(self, trajectory: Trajectory, text: str) -> None:
-        version, task_id = self._clock.version, self._task_of(trajectory.id.group)
+        version, task_id = self._store.version, self._task_of(trajectory.id.group)
         self._recorder.generated(trajectory, version)
         self._recorder.late(Sample(trajectory, text, UNJUDGED), task_id, version, "cancelled")
 
@@ -164,7 +164,7 @@ class Controller:
         sample = Sample(trajectory, text, verdict)
         self._recorder.totals.infrastructure_failures += verdict.infrastructure
         if not self._replay.expects(key):
-            self._recorder.late(sample, self._task_of(key.group), self._clock.version)
+            self._recorder.late(sample, self._task_of(key.group), self._store.version)
         elif verdict.infrastructure:
             self._reject(sample)
         else:
@@ -221,8 +221,8 @@ class Controller:
         return [number for oldest, number in groups if too_old(oldest, version, self._bounds)]
 
     def _drop(self, samples: Sequence[Sample], number: int, reason: str) -> None:
-        # By the clock, as ours may lag: tokens can be newer than the last commit heard of.
-        self._recorder.dropped(samples, number, self._task_of(number), self._clock.version, reason)
+        # By the store, as ours may lag: tokens can be newer than the last commit heard of.
+        self._recorder.dropped(samples, number, self._task_of(number), self._store.version, reason)
 
     def _committed(self, message: say.Committed) -> None:
         self._version = message.version

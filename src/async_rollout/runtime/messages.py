@@ -142,19 +142,19 @@ class Announce:
 
 @dataclass(frozen=True, slots=True)
 class GrantRequest:
-    """From the trainer to the parameter service: which buffer may be written?"""
+    """From the trainer to the parameter service: which place may be written?"""
 
 
 @dataclass(frozen=True, slots=True)
 class Granted:
-    """From the parameter service: this buffer."""
+    """From the parameter service: this place."""
 
-    buffer: int
+    place: int
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """From the trainer to the parameter service: the granted buffer holds this version."""
+    """From the trainer to the parameter service: the granted place holds this version."""
 
     version: int
 

@@ -1,6 +1,6 @@
-"""The parameter service: the only writer of the policy-version clock.
+"""The parameter service: the only one that makes a policy version visible.
 
-It grants the buffer that readers do not use, checks that what was written is finite, and
+It grants the place that readers do not use, checks that what was written is finite, and
 flips. A version is visible to all readers at once or not at all.
 """
 
@@ -10,10 +10,7 @@ from async_rollout.channels import Channel, poll
 from async_rollout.runtime.events import Events
 from async_rollout.runtime.layout import WeightLayout
 from async_rollout.runtime.messages import Announce, Granted, GrantRequest, Ready, Stop, Visible, Written
-from async_rollout.runtime.weights import WeightStore, first_non_finite
-
-LEASE_PATIENCE_SEC = 5.0
-_PAUSE = 0.0005
+from async_rollout.runtime.weights import WeightStore
 
 
 class NonFiniteWeights(Exception):
@@ -38,33 +35,18 @@ class ParameterService:
             self._layout = message.layout
             return None
         if isinstance(message, GrantRequest):
-            return Granted(self._grant())
+            self._granted = self._store.grant()
+            return Granted(self._granted)
         with self._events.span("check and flip", version=message.version):
             self._flip(message.version)
         return Visible(message.version)
 
-    def _grant(self) -> int:
-        """The buffer that is not the front, once no reader holds it.
-
-        A reader that died with a lease would hold it for ever: after LEASE_PATIENCE_SEC the
-        buffer is granted all the same, and a live reader notices and copies again.
-        """
-        clock = self._store.clock
-        back = clock.back
-        deadline = time.monotonic() + LEASE_PATIENCE_SEC
-        while clock.leased(back) and time.monotonic() < deadline:
-            time.sleep(_PAUSE)
-        clock.open_buffer(back)
-        self._granted = back
-        return back
-
     def _flip(self, version: int) -> None:
-        if version != self._store.clock.version + 1:
-            raise ValueError(f"version {version} was written after version {self._store.clock.version}")
-        buffer = self._store.buffer(self._granted, self._layout)
-        if name := first_non_finite(buffer, self._layout):
+        if version != self._store.version + 1:
+            raise ValueError(f"version {version} was written after version {self._store.version}")
+        if name := self._store.non_finite(self._granted, self._layout):
             raise NonFiniteWeights(f"parameter {name} of policy version {version} holds NaN or infinity")
-        self._store.clock.close_buffer(self._granted, version)
+        self._store.flip(self._granted, version)
 
 
 def main(

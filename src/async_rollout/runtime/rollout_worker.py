@@ -46,7 +46,7 @@ class RolloutWorker:
         self._policy = policy
         self._events = events
         self._version = 0  # of the weights that it was built with; a later version is read before any work
-        store.clock.lease(index, None)  # one that was killed may have left its own
+        store.forget(index)
         self._engine = policy.engine(slots=config.slots, seed=config.seed, version=self._version)
         self._transfer = Transfer(policy.parameters())
         self._queue: deque[tuple[int, SampleRequest]] = deque()  # (admitted at, request)
@@ -99,7 +99,7 @@ class RolloutWorker:
         return say.Evaluated(message.version, tuple(sampled), tuple(greedy))
 
     def _outdated(self) -> bool:
-        return self._store.clock.version != self._version
+        return self._store.version != self._version
 
     def _reload_is_due(self) -> bool:
         if not self._outdated():

@@ -36,7 +36,7 @@ class Publisher:
     def publish(self, version: int) -> None:
         """Write the weights as `version`; returns once every reader sees them."""
         granted = self._ask(say.GrantRequest(), say.Granted)
-        self._transfer.copy_in(self._store.buffer(granted.buffer, self._transfer.layout))
+        self._store.write(granted.place, self._transfer.layout, self._transfer.copy_in)
         self._ask(say.Written(version), say.Visible)
 
     def _ask(self, question: Any, answer: type) -> Any:
@@ -66,7 +66,7 @@ def main(
     policy = build_policy(run, device=device, tasks=splits.train + splits.held_out)
     learner = Learner(run, policy, device)
     publisher = Publisher(policy, store, service)
-    version = store.clock.version
+    version = store.version
     if resumed is None:
         write_snapshot(out, version, policy)
     else:  # rollout workers have the initial weights, and find those of the checkpoint in the store

@@ -5,12 +5,10 @@ a publication is a single copy: that is about twice as fast as one for each para
 only large copies go past the caches, and it takes one call where there is a device between.
 """
 
-import mmap
-
 import numpy as np
 import torch
 
-from async_rollout.runtime.layout import Entry, WeightLayout, lay_out
+from async_rollout.runtime.layout import Buffer, Entry, WeightLayout, lay_out
 
 
 def layout_of(parameters: dict[str, torch.nn.Parameter]) -> WeightLayout:
@@ -29,14 +27,14 @@ class Transfer:
         for entry, parameter in zip(self.layout.entries, parameters.values(), strict=True):
             parameter.data = _part(self._flat, entry).copy_(parameter.data)
 
-    def copy_in(self, buffer: mmap.mmap) -> None:
+    def copy_in(self, buffer: Buffer) -> None:
         """Parameters → buffer."""
         if self._flat.device.type == "cpu":
             np.copyto(_bytes(buffer), self._flat.numpy())  # faster than torch's own copy
         else:
             torch.from_numpy(_bytes(buffer)).copy_(self._flat)
 
-    def copy_out(self, buffer: mmap.mmap) -> None:
+    def copy_out(self, buffer: Buffer) -> None:
         """Buffer → parameters, in place."""
         if self._flat.device.type == "cpu":
             np.copyto(self._flat.numpy(), _bytes(buffer))
@@ -44,7 +42,7 @@ class Transfer:
             self._flat.copy_(torch.from_numpy(_bytes(buffer)))
 
 
-def _bytes(buffer: mmap.mmap) -> np.ndarray:
+def _bytes(buffer: Buffer) -> np.ndarray:
     return np.frombuffer(buffer, np.uint8)
 
 
