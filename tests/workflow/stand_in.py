@@ -50,11 +50,13 @@ def model() -> None:
 def figures() -> None:
     from async_rollout.analysis.figures.catalog import FIGURES
 
-    directory = Path("results/tried/sort/figures")
-    directory.mkdir(parents=True, exist_ok=True)
-    for name in FIGURES:
-        for ending in ("png", "svg", "csv"):
-            (directory / f"{name}.{ending}").write_text("")
+    asked = [option("dataset")] if "--dataset" in sys.argv else ["sort"]
+    for dataset in asked:
+        directory = Path("results/tried", dataset, "figures")
+        directory.mkdir(parents=True, exist_ok=True)
+        for name in FIGURES:
+            for ending in ("png", "svg", "csv"):
+                (directory / f"{name}.{ending}").write_text("")
 
 
 def report() -> None:

@@ -168,3 +168,44 @@ def test_cells_that_run_together_have_gpus_of_their_own(make_checkout, monkeypat
     together = [(a, b) for i, a in enumerate(spans) for b in spans[i + 1 :] if b[0] < a[1]]
     assert together, "no two ran at the same time: the run shows nothing"
     assert all(a[2] != b[2] for a, b in together)
+
+
+def test_one_cell_s_directory_deleted_redoes_that_cell(finished, tmp_path):
+    directory = finished.directory / "results/tried/sort/runs" / CAREFUL_K4
+    directory.rename(tmp_path / "away")
+    assert finished.planned(*OURS) == {CAREFUL_K4}
+    (tmp_path / "away").rename(directory)
+
+
+@pytest.mark.parametrize(
+    ("edit", "new"),
+    [
+        ("staleness_k=[4, 0]", set()),  # the order of the axes names nothing
+        ("staleness_k=[0]", set()),
+        ("arms={bold: {optim.lr: 2e-4}, careful: {optim.lr: 5e-5}}", {"bold-k0", "bold-k4"}),
+        ("staleness_k=[0, 2, 4]", {"k2", "careful-k2"}),
+    ],
+)
+def test_editing_the_grid_renames_and_repeats_nothing(finished, edit, new):
+    assert finished.planned(*OURS, "--config", edit) == {f"areal-grpo-{name}-dec1-s0" for name in new}
+
+
+def test_changed_tasks_rerun_the_cells_of_their_dataset_only(make_checkout):
+    checkout = make_checkout()
+    tasks = checkout.directory / "words.jsonl"
+    row = {"task_type": "gsm8k", "gold_answer": "3"}
+    lines = [json.dumps(row | {"task_id": f"t{i}", "prompt": f"{i}?"}) + "\n" for i in range(20)]
+    tasks.write_text("".join(lines))
+    sizes = "data={train_size: 14, eval_size: 4}"
+    targets = [f"results/tried/{dataset}/runs/{K0}/summary.json" for dataset in ("sort", "words")]
+    sweep = (*OURS, "--config", "datasets=[sort, 'jsonl:words.jsonl']", sizes, "--", *targets)
+    checkout.snakemake(*sweep)
+    assert checkout.trained() == [K0, K0]
+
+    tasks.touch()
+    checkout.snakemake(*sweep)
+    assert checkout.trained() == []
+
+    tasks.write_text("".join(lines[2:]))
+    checkout.snakemake(*sweep)
+    assert checkout.trained() == [K0]
