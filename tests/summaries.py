@@ -4,7 +4,8 @@ import random
 from dataclasses import fields
 from pathlib import Path
 
-from async_rollout.config.cells import Cell
+from async_rollout.analysis.plans import Plan
+from async_rollout.config.cells import Cell, hash_of
 from async_rollout.records.files import JsonlWriter, write_json
 from async_rollout.records.rows import MetricsRow
 from async_rollout.records.summary import Summary
@@ -34,19 +35,17 @@ def summary_record(cell: Cell, **changes) -> dict:
     mean = sum(int(age) * n for age, n in histogram.items()) / trained
     wall = 100.0 / (1 + bound / 4)
     objective = cell.arm or ("decoupled" if cell.decoupled else "live")
+    axes = {axis: getattr(cell, axis) for axis in AXES}
+    config = {**axes, "model": {"id": "embedded"}, "objective": {"name": objective}}
     record = {
         "schema_version": 1,
-        "config_hash": f"hash-{cell.dataset}-{cell.id}",
+        "config_hash": hash_of(config),
         "experiment": "test",
-        **{axis: getattr(cell, axis) for axis in AXES},
+        **axes,
         "status": "done",
         "backend": "causal_lm",
         "objective": objective,
-        "config": {
-            **{axis: getattr(cell, axis) for axis in AXES},
-            "model": {"id": "embedded"},
-            "objective": {"name": objective},
-        },
+        "config": config,
         "eval_pass_rate": [
             {
                 "version": v,
@@ -100,7 +99,7 @@ def summary_record(cell: Cell, **changes) -> dict:
         "importance_weight_max": 1.5,
         "ess_ratio": 0.98,
         "kl": 0.001,
-        "entropy": 0.8,
+        "entropy": 0.8 + random.Random(cell.id).uniform(0.0, 0.01),  # no two runs are the same
         "grad_norm": 0.3,
         "grad_cosine": None,
         "zero_variance_groups": 0.25,
@@ -110,6 +109,13 @@ def summary_record(cell: Cell, **changes) -> dict:
         "machine": {"cpu": "test CPU", "cores": 2},
     }
     return record | changes
+
+
+def a_plan(cell: Cell, **changes) -> Plan:
+    """What the sound summary of `cell` was asked to be."""
+    record = summary_record(cell)
+    asked = {name: record[name] for name in ("config_hash", "objective", "minibatches", "updates")}
+    return Plan(**asked | changes)
 
 
 def summary(cell: Cell, **changes) -> Summary:

@@ -8,14 +8,15 @@ import pytest
 
 from async_rollout.analysis.checks import checks, unreal_backends
 from async_rollout.analysis.collect import collect
-from summaries import a_cell, grid, summary_record, write_cell, write_grid
+from summaries import a_cell, a_plan, grid, summary_record, write_cell, write_grid
 
 CELL = a_cell()
 
 
-def findings(paths: dict, hashes: dict | None = None) -> list[tuple[str, str, str]]:
+def findings(paths: dict, plans: dict | None = None, under_way: bool = False) -> list[tuple[str, str, str]]:
     """(level, cell id, text)"""
-    return [(c.level, c.cell.id if c.cell else "", c.text) for c in checks(collect(paths, hashes))]
+    found = checks(collect(paths, plans, under_way=under_way))
+    return [(c.level, c.cell.id if c.cell else "", c.text) for c in found]
 
 
 def one(tmp_path: Path, **changes) -> list[tuple[str, str, str]]:
@@ -118,17 +119,28 @@ def test_a_bound_that_was_never_reached_is_a_note(tmp_path: Path) -> None:
 
 def test_one_run_under_two_names_is_flagged(tmp_path: Path) -> None:
     cells = [a_cell(seed=seed) for seed in range(3)]
-    found = findings({cell: write_cell(tmp_path, cell, config_hash="same") for cell in cells})
-    assert len(found) == 1
-    assert "one run under 3 names" in found[0][2]
+    paths = {cell: write_cell(tmp_path, cell) for cell in cells}
+    same = summary_record(cells[0])["config_hash"]
+    found = findings(paths | {cells[1]: write_cell(tmp_path, cells[1], config_hash=same)})
+    assert "one run under 2 names" in found[0][2]
+    assert "same config hash" in found[0][2]
+
+
+def test_a_copied_run_is_flagged_though_its_axes_were_changed(tmp_path: Path) -> None:
+    cells = [a_cell(seed=seed) for seed in range(3)]
+    paths = {cell: write_cell(tmp_path, cell) for cell in cells}
+    copied = {"entropy": summary_record(cells[0])["entropy"]}  # all else is alike in synthetic cells
+    found = findings(paths | {cells[2]: write_cell(tmp_path, cells[2], **copied)})
+    ids = f"{cells[0].id}, {cells[2].id}"
+    assert f"one run under 2 names: {ids} have the same numbers and wall clock" in found[0][2]
 
 
 def test_a_summary_of_another_config_is_flagged(tmp_path: Path) -> None:
     cells = [a_cell(seed=seed) for seed in range(3)]
     paths = {cell: write_cell(tmp_path, cell) for cell in cells}
-    hashes = {cell: summary_record(cell)["config_hash"] for cell in cells}
-    assert findings(paths, hashes) == []
-    found = findings(paths, hashes | {cells[0]: "changed since"})
+    plans = {cell: a_plan(cell) for cell in cells}
+    assert findings(paths, plans) == []
+    found = findings(paths, plans | {cells[0]: a_plan(cells[0], config_hash="changed since")})
     assert [(f[0], f[1]) for f in found] == [("error", cells[0].id)]
     assert "another config" in found[0][2]
 

@@ -92,7 +92,7 @@ def test_an_unknown_dataset_has_the_default_threshold(tmp_path: Path) -> None:
 
 
 def test_aggregate_counts_what_is_there_and_times_only_first_attempts(tmp_path: Path) -> None:
-    aggregate = mode_aggregate(summary_headline(collect(fixed_set(tmp_path)), REPORT))
+    aggregate = mode_aggregate(collect(fixed_set(tmp_path)), REPORT)
     row = only(aggregate, mode="areal", k=4, arm="base")
     assert (row["seeds"], row["n"], row["collapsed"], row["timed_n"]) == (3, 2, 1, 1)
     assert row["pass_rate_last_mean"] == pytest.approx(0.70)
@@ -105,7 +105,7 @@ def test_aggregate_counts_what_is_there_and_times_only_first_attempts(tmp_path: 
 
 def test_a_group_without_any_finished_cell_stays_in_the_aggregate(tmp_path: Path) -> None:
     cell = a_cell()
-    aggregate = mode_aggregate(summary_headline(collect({cell: tmp_path / "summary.json"}), REPORT))
+    aggregate = mode_aggregate(collect({cell: tmp_path / "summary.json"}), REPORT)
     assert (aggregate["seeds"].item(), aggregate["n"].item()) == (1, 0)
     assert math.isnan(aggregate["pass_rate_last_mean"].item())
     assert display(aggregate)["train pass, last"].item() == ""

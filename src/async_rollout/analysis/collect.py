@@ -43,6 +43,7 @@ class Cells:
     gaps: Mapping[Cell, Gap]
     plans: Mapping[Cell, Plan] = field(default_factory=dict)
     under_way: bool = False
+    _logs: dict[Cell, Commits | str] = field(default_factory=dict)  # read so far, shared with `of_dataset`
 
     def done(self) -> list[tuple[Cell, Summary]]:
         """Cells with a usable summary, in order."""
@@ -58,6 +59,7 @@ class Cells:
             {c: self.gaps[c] for c in kept if c in self.gaps},
             {c: self.plans[c] for c in kept if c in self.plans},
             self.under_way,
+            self._logs,
         )
 
     @property
@@ -84,19 +86,22 @@ class Cells:
         ]
         return pd.DataFrame(rows, columns=list(FRAME))
 
-    @property
+    @cached_property
     def commits(self) -> dict[Cell, Commits]:
         """What each finished cell's `metrics.jsonl` holds, where it has a sound one."""
-        return {cell: log for cell, log in self._logs.items() if isinstance(log, Commits)}
-
-    @property
-    def damaged_logs(self) -> dict[Cell, str]:
-        """Finished cells without a sound `metrics.jsonl`, and what is wrong with it."""
-        return {cell: log for cell, log in self._logs.items() if isinstance(log, str)}
+        logs = {cell: self._log(cell) for cell, _ in self.done()}
+        return {cell: log for cell, log in logs.items() if isinstance(log, Commits)}
 
     @cached_property
-    def _logs(self) -> dict[Cell, Commits | str]:
-        return {cell: _log(self.directory(cell)) for cell, _ in self.done()}
+    def damaged_logs(self) -> dict[Cell, str]:
+        """Finished cells without a sound `metrics.jsonl`, and what is wrong with it."""
+        logs = {cell: self._log(cell) for cell, _ in self.done()}
+        return {cell: log for cell, log in logs.items() if isinstance(log, str)}
+
+    def _log(self, cell: Cell) -> Commits | str:
+        if cell not in self._logs:
+            self._logs[cell] = _log(self.directory(cell))
+        return self._logs[cell]
 
     def _status(self, cell: Cell) -> str:
         return self.summaries[cell].status if cell in self.summaries else self.gaps[cell].kind

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from async_rollout.analysis.checks import tally
 from async_rollout.analysis.collect import AXES
+from async_rollout.analysis.tally import tally
 from async_rollout.records.summary import Summary
 
 

@@ -7,10 +7,11 @@ the `decoupled` axis is named dec1. Editing a sweep never renames a cell that st
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from async_rollout.config.arms import combinations, decoupled_values, variant, with_objective
 from async_rollout.config.axes import dataset_slug
@@ -98,12 +99,21 @@ def resolve(sweep: "SweepConfig", cell: Cell) -> RunConfig:
 
 def canonical_json(run: RunConfig) -> str:
     """One text for one configuration, however it was written: sorted keys, no white space."""
-    return json.dumps(run.model_dump(mode="json"), sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return _canonical(run.model_dump(mode="json"))
 
 
 def config_hash(run: RunConfig) -> str:
     """The first 16 hex digits of the SHA-256 of the canonical JSON."""
-    return hashlib.sha256(canonical_json(run).encode()).hexdigest()[:16]
+    return hash_of(run.model_dump(mode="json"))
+
+
+def hash_of(config: Mapping[str, Any]) -> str:
+    """`config_hash` of a configuration as `config.json` and `summary.json` hold it."""
+    return hashlib.sha256(_canonical(config).encode()).hexdigest()[:16]
+
+
+def _canonical(config: Mapping[str, Any]) -> str:
+    return json.dumps(config, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
 def inert_warnings(sweep: "SweepConfig") -> list[str]:

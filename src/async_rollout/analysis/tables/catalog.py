@@ -28,8 +28,8 @@ TABLES = {
     "checks": Entry(
         "checks",
         "Checks",
-        "What looks wrong or thin, the gravest first. While the sweep is under way a cell that has not "
-        "finished is a note; when it is over it is an error.",
+        "What looks wrong or thin, the gravest first. A cell that has not finished is an error when the "
+        "sweep is over, and a note while it is under way.",
     ),
     "summary_headline": Entry(
         "headline",

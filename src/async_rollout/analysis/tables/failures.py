@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pandas as pd
 
 from async_rollout.analysis.collect import Cells, Gap
+from async_rollout.analysis.standing import standing
 from async_rollout.config.cells import Cell
 from async_rollout.config.report import ReportConfig
 from async_rollout.records.summary import Summary
@@ -21,23 +22,6 @@ def failures(cells: Cells, report: ReportConfig) -> pd.DataFrame:
         else:
             rows += _finished(cell, cells.summaries[cell], cells.damaged_logs.get(cell))
     return pd.DataFrame(rows, columns=list(COLUMNS))
-
-
-def standing(gap: Gap, under_way: bool) -> str:
-    """What the absence of a summary means: `damaged`, `failed`, `running`, `queued`, `stopped`, `missing`.
-
-    While a sweep is under way a cell that has not begun is `queued`, and one that is in the
-    middle `running`; when it is over they are `missing` and `stopped`.
-    """
-    if gap.kind == "broken":
-        return "damaged"
-    if gap.state is None:
-        return "queued" if under_way else "missing"
-    if gap.state.state == "failed":
-        return "failed"
-    if gap.state.state in ("done", "collapsed"):
-        return "missing"  # it ended, and its summary is gone
-    return "running" if under_way else "stopped"
 
 
 def _gap(cell: Cell, gap: Gap, under_way: bool) -> dict[str, object]:
