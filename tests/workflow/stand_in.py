@@ -34,7 +34,12 @@ def train(config: RunConfig, out: Path) -> None:
         time.sleep(0.5)
         with open("gpus.log", "a") as log:
             print(os.environ["CUDA_VISIBLE_DEVICES"], begun, time.monotonic(), file=log)
-    record = summary_record(Cell.of(config), config_hash=config_hash(config), experiment=config.experiment)
+    record = summary_record(
+        Cell.of(config),
+        config_hash=config_hash(config),
+        config=config.model_dump(mode="json"),
+        experiment=config.experiment,
+    )
     (out / "summary.json").write_text(json.dumps(record))
     with open("trained.log", "a") as log:
         print(out.name, file=log)

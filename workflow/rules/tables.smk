@@ -1,3 +1,8 @@
+"""The tables of each dataset: those of the catalog."""
+
+from async_rollout.analysis.tables.catalog import TABLES, table_files
+
+
 localrules:
     tables,
 
@@ -6,28 +11,20 @@ rule tables:
     input:
         summaries_of,
     output:
-        headline=report(
-            f"{EXPERIMENT}/{{dataset}}/tables/summary_headline.csv",
-            caption="../report/summary_headline.rst",
-            category="Tables",
-            labels={"dataset": "{dataset}", "table": "every cell"},
-        ),
-        aggregate=report(
-            f"{EXPERIMENT}/{{dataset}}/tables/mode_aggregate.csv",
-            caption="../report/mode_aggregate.rst",
-            category="Tables",
-            labels={"dataset": "{dataset}", "table": "over seeds"},
-        ),
-        laboratory=report(
-            f"{EXPERIMENT}/{{dataset}}/tables/staleness_laboratory.csv",
-            caption="../report/staleness_laboratory.rst",
-            category="Tables",
-            labels={"dataset": "{dataset}", "table": "learning by staleness"},
-        ),
-        markdown=expand(
-            f"{EXPERIMENT}/{{{{dataset}}}}/tables/{{name}}.md",
-            name=["summary_headline", "mode_aggregate", "staleness_laboratory"],
-        ),
+        **{
+            name: report(
+                f"{EXPERIMENT}/{{dataset}}/tables/{name}.csv",
+                caption=f"../report/{name}.rst",
+                category="Tables",
+                labels={"dataset": "{dataset}", "table": table.title},
+            )
+            for name, table in TABLES.items()
+        },
+        rest=[
+            f"{EXPERIMENT}/{{dataset}}/tables/{name}"
+            for name in table_files()
+            if not name.endswith(".csv")
+        ],
     log:
         f"{LOGS}/{{dataset}}/tables.log",
     benchmark:

@@ -45,10 +45,10 @@ def inert_axes(cells: Cells) -> Iterator[Check]:
                 alike[context, values].append(prints[a] == prints[b])
         for (context, (a, b)), equal in alike.items():
             if all(equal):
-                where = ", ".join(str(value or "base") for value in context)
+                where = ", ".join(map(_shown, context))
                 yield Check(
                     "warning",
-                    f"{where}: axis {axis} is inert, {a or 'base'} and {b or 'base'} have the same numbers in "
+                    f"{where}: axis {axis} is inert, {_shown(a)} and {_shown(b)} have the same numbers in "
                     f"{_pairs(len(equal))} of cells",
                 )
 
@@ -79,7 +79,8 @@ def _bound(group: Group) -> Iterator[Check]:
     if inert:
         yield Check(
             "warning",
-            f"{name}: inert in {inert} of {len(summaries)} cells, which trained no token older than 0 versions",
+            f"{name}: inert in {inert} of {len(summaries)} cells, which trained no token older than 0 "
+            "versions",
         )
     if k == "inf":
         return
@@ -101,6 +102,10 @@ def _name(group: Group) -> str:
     cell = group.first
     variant = f"{cell.dataset}, {cell.mode}, {cell.algorithm}, {cell.arm or 'base'}"
     return f"{variant}, decoupled {cell.decoupled}, K = {cell.k}"
+
+
+def _shown(value: object) -> str:
+    return "base" if value == "" else str(value)
 
 
 def _pairs(n: int) -> str:
