@@ -1,16 +1,17 @@
 """How rows are split into minibatches, and packed into padded micro-batches.
 
-Always: every row is in exactly one minibatch and, there, in exactly one micro-batch; sizes of
-minibatches differ by at most one; a micro-batch stays within its token budget, padding included,
-unless a single row exceeds it. Masks come from lengths, never from ids, so a stop token that
-equals the padding token stays in the loss.
+Always: every row is in exactly one minibatch and, there, in exactly one micro-batch of one rank;
+sizes of minibatches differ by at most one, whatever the number of ranks; a micro-batch stays within
+its token budget, padding included, unless a single row exceeds it. Masks come from lengths, never
+from ids, so a stop token that equals the padding token stays in the loss.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from async_rollout.learner.ranks import ALONE, Alone
 from async_rollout.learner.rows import Row
 from async_rollout.policy.interface import ScoringBatch
 
@@ -51,12 +52,40 @@ def pack(rows: Sequence[Row], budget: int) -> list[list[int]]:
     return packs
 
 
-def micro_batches(rows: Sequence[Row], budget: int, pad_id: int) -> Iterator[tuple[list[int], MicroBatch]]:
-    """(indices, padded rows), by rising length. Rows without a token in the loss are left out."""
+def balanced(sizes: Sequence[int], ranks: int) -> list[list[int]]:
+    """Indices for each rank, ascending: the largest first, each to whom has least so far."""
+    loads = [0] * ranks
+    shares: list[list[int]] = [[] for _ in range(ranks)]
+    for index in sorted(range(len(sizes)), key=lambda i: (-sizes[i], i)):
+        rank = loads.index(min(loads))
+        loads[rank] += sizes[index]
+        shares[rank].append(index)
+    return [sorted(share) for share in shares]
+
+
+def micro_batches(
+    rows: Sequence[Row], budget: int, pad_id: int, ranks: Alone = ALONE
+) -> Iterator[tuple[list[int], MicroBatch]]:
+    """(indices, padded rows) of this rank's share, by rising length; perhaps none.
+
+    Rows without a token in the loss are left out. Sharded ranks, which must run as many forwards
+    as each other, get micro-batches of no index and no token in the loss at the end.
+    """
     kept = [i for i, row in enumerate(rows) if row.tokens]
-    for part in pack([rows[i] for i in kept], budget):
-        indices = [kept[i] for i in part]
+    sizes = [len(rows[i].trajectory.prompt_ids) + len(rows[i].trajectory.response_ids) for i in kept]
+    shares = [[kept[i] for i in share] for share in balanced(sizes, ranks.size)]
+    mine = _packed(rows, shares[ranks.rank], budget)
+    for indices in mine:
         yield indices, collate([rows[i] for i in indices], pad_id)
+    if ranks.sharded:
+        most = max(len(_packed(rows, share, budget)) for share in shares)
+        for _ in range(most - len(mine)):
+            row = rows[kept[0]]
+            yield [], collate([replace(row, mask=np.zeros_like(row.mask))], pad_id)
+
+
+def _packed(rows: Sequence[Row], share: Sequence[int], budget: int) -> list[list[int]]:
+    return [[share[i] for i in part] for part in pack([rows[i] for i in share], budget)]
 
 
 def collate(rows: Sequence[Row], pad_id: int) -> MicroBatch:

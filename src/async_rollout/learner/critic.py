@@ -4,7 +4,7 @@ Always: what it learns from (old values and returns) is fixed before its first p
 its passes come before the policy's steps; nothing of it is shared with the policy.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import torch
@@ -12,10 +12,12 @@ import torch
 from async_rollout.algorithms.ratio import NonFiniteError
 from async_rollout.algorithms.value_loss import clipped_value_loss
 from async_rollout.config.run import RunConfig
-from async_rollout.learner.batching import micro_batches, split
+from async_rollout.learner.batching import MicroBatch, micro_batches, split
 from async_rollout.learner.credit import Values
 from async_rollout.learner.optimizer import Optimizer
+from async_rollout.learner.ranks import ALONE, Alone
 from async_rollout.learner.rows import Row
+from async_rollout.learner.shards import part_like, shard
 from async_rollout.policy.interface import Policy
 from async_rollout.types import CriticMetrics
 
@@ -25,28 +27,31 @@ _PASSES = 1  # word of the random stream that keeps the critic's minibatches apa
 class Critic:
     """A value model beside one policy, copied from it as it is when this is built."""
 
-    def __init__(self, config: RunConfig, policy: Policy, device: torch.device):
+    def __init__(self, config: RunConfig, policy: Policy, device: torch.device, ranks: Alone = ALONE):
         self._config = config
+        self._ranks = ranks
         self._pad_id = policy.codec.pad_id
         self._model = policy.value_model(freeze_attention=config.critic.freeze_attention)
+        if ranks.sharded:
+            shard(self._model.backbone, self._model.head)
         lr = config.optim.lr * config.critic.lr_factor
         self._optimizer = Optimizer(
             config.optim.model_copy(update={"lr": lr}),
             self._model.parameters(),
             device=device,
             scaled=config.model.autocast == "float16",
+            ranks=ranks,
         )
 
     @torch.no_grad()
     def values(self, rows: Sequence[Row]) -> list[Values]:
         """V of each row, under the weights as they are; zeros for a row without a token in the loss."""
-        found = [Values(np.zeros(len(row.mask), np.float32), 0.0) for row in rows]
-        for indices, micro in micro_batches(rows, self._config.train.microbatch_tokens, self._pad_id):
+        found = {i: np.zeros(len(row.mask) + 1, np.float32) for i, row in enumerate(rows)}
+        for indices, micro in self._micros(rows):
             values = self._model.values(micro.scoring).cpu().numpy()
-            for i, row in zip(indices, values, strict=True):
-                length = len(rows[i].mask)
-                found[i] = Values(row[:length], float(row[length]))
-        return found
+            for i, row in zip(indices, values[: len(indices)], strict=True):
+                found[i] = row[: len(found[i])]
+        return [Values(row[:-1], float(row[-1])) for row in self._ranks.join(found).values()]
 
     def train(self, rows: Sequence[Row], version: int) -> CriticMetrics | None:
         """N_c passes of M minibatches over rows as credit.py leaves them; None if all are masked."""
@@ -62,6 +67,7 @@ class Critic:
                 losses.append(loss)
                 clipped += over
                 norms += [] if step is None else [step.norm]
+        *losses, clipped = self._ranks.total(torch.tensor([*losses, clipped], dtype=torch.float64)).tolist()
         tokens = sum(row.tokens for row in rows)
         return CriticMetrics(
             loss=sum(losses) / len(losses),
@@ -72,10 +78,12 @@ class Critic:
         )
 
     def _accumulate(self, rows: Sequence[Row]) -> tuple[float, int]:
-        """Add one minibatch's gradient; returns its loss, a mean over tokens, and how many were clipped."""
+        """Add this rank's share of a minibatch's gradient; returns its share of the loss, which is a mean
+        over tokens, and how many were clipped.
+        """
         tokens = sum(row.tokens for row in rows)
         total, clipped = 0.0, 0
-        for _, micro in micro_batches(rows, self._config.train.microbatch_tokens, self._pad_id):
+        for _, micro in self._micros(rows):
             values = self._model.values(micro.scoring)[:, :-1]
             before, returns, mask = (
                 torch.from_numpy(a).to(values.device) for a in (micro.values, micro.returns, micro.mask)
@@ -89,13 +97,22 @@ class Critic:
             clipped += int(result.clipped.sum())
         return total, clipped
 
+    def _micros(self, rows: Sequence[Row]) -> Iterator[tuple[list[int], MicroBatch]]:
+        """As `micro_batches`, with this run's budget."""
+        return micro_batches(rows, self._config.train.microbatch_tokens, self._pad_id, self._ranks)
+
+    def parameters(self) -> dict[str, torch.nn.Parameter]:
+        """Trainable parameters by name."""
+        return self._model.parameters()
+
     def state_dict(self) -> dict:
         """Weights and moments."""
         return {"model": self._model.state_dict(), "optimizer": self._optimizer.state_dict()}
 
     def load_state_dict(self, state: dict) -> None:
-        """Go on from a `state_dict`."""
-        self._model.load_state_dict(state["model"])
+        """Go on from a `state_dict`, whose tensors are whole."""
+        own = self._model.state_dict()
+        self._model.load_state_dict({name: part_like(v, own[name]) for name, v in state["model"].items()})
         self._optimizer.load_state_dict(state["optimizer"])
 
 

@@ -1,7 +1,7 @@
 """What one update did. Every mean is over the action tokens in the loss, unless said otherwise."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import reduce
 from operator import add
 
@@ -10,6 +10,7 @@ from torch import Tensor
 
 from async_rollout.algorithms.diagnostics import Diagnostics
 from async_rollout.learner.optimizer import Step
+from async_rollout.learner.ranks import Alone
 from async_rollout.learner.rows import Batch
 from async_rollout.types import UpdateMetrics
 
@@ -32,6 +33,30 @@ class Tally:
             torch.maximum(self.logratio_max, other.logratio_max),
             self.diagnostics + other.diagnostics,
         )
+
+    @classmethod
+    def nothing(cls, device: torch.device) -> "Tally":
+        """Of no micro-batch at all."""
+        zero = torch.zeros((), dtype=torch.float64, device=device)
+        return cls(zero, zero, zero, zero, Diagnostics(*[zero] * len(fields(Diagnostics))))
+
+
+def over_ranks(tallies: list[Tally], ranks: Alone) -> list[Tally]:
+    """The tally of each minibatch, of all ranks together."""
+    if ranks.size == 1 or not tallies:
+        return tallies
+    names = [f.name for f in fields(Diagnostics) if f.name != "weight_max"]
+    sums = [[t.loss, t.kl, t.entropy, *(getattr(t.diagnostics, name) for name in names)] for t in tallies]
+    tops = [[t.logratio_max, t.diagnostics.weight_max] for t in tallies]
+    summed, highest = ranks.total(_table(sums)), ranks.largest(_table(tops))
+    return [
+        Tally(loss, kl, entropy, logratio, Diagnostics(**dict(zip(names, rest, strict=True)), weight_max=top))
+        for (loss, kl, entropy, *rest), (logratio, top) in zip(summed, highest, strict=True)
+    ]
+
+
+def _table(rows: list[list[Tensor]]) -> Tensor:
+    return torch.stack([torch.stack([value.double().cpu() for value in row]) for row in rows])
 
 
 def summarize(batch: Batch, tallies: Sequence[Tally], steps: Sequence[Step], *, empty: bool) -> UpdateMetrics:

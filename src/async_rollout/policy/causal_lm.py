@@ -1,6 +1,6 @@
 """The `causal_lm` backend: any full-attention Hugging Face causal language model.
 
-The model is in eval mode for ever, so dropout never makes two scores of one policy differ.
+All that drops out is in eval mode for ever, so that two scores of one policy never differ.
 """
 
 from pathlib import Path
@@ -16,6 +16,7 @@ from async_rollout.policy.engine import DecodingEngine
 from async_rollout.policy.forward import Forward
 from async_rollout.policy.interface import Codec, Scores, ScoringBatch
 from async_rollout.policy.layout_check import check_layout, refuse_unfit
+from async_rollout.policy.recompute import recompute_activations
 from async_rollout.policy.sampling import Sampler
 from async_rollout.policy.turns import Turns
 from async_rollout.policy.value import BackboneValue
@@ -32,6 +33,8 @@ class CausalLMPolicy:
         self._forward = Forward(model)
         self._autocast = None if config.model.autocast == "none" else getattr(torch, config.model.autocast)
         check_layout(self._forward, config.model.id)
+        if config.train.gradient_checkpointing:
+            recompute_activations(model, config.model.id)
 
     @classmethod
     def load(cls, config: RunConfig, device: str) -> Self:

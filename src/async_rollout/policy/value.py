@@ -1,7 +1,7 @@
 """A value model: a causal language model's backbone and a scalar head on its last hidden states.
 
-Always: it shares no memory with the policy that it was copied from; like the policy it is in eval
-mode for ever; the head starts at 0, so before any training every value is 0.
+Always: it shares no memory with the policy that it was copied from; like the policy's, its dropout
+is in eval mode for ever; the head starts at 0, so before any training every value is 0.
 """
 
 import copy
@@ -21,7 +21,7 @@ class BackboneValue(torch.nn.Module):
         self, model: PreTrainedModel, autocast: torch.dtype | None = None, *, freeze_attention: bool
     ) -> None:
         super().__init__()
-        self.backbone = copy.deepcopy(model.base_model).eval()
+        self.backbone = copy.deepcopy(model.base_model)
         width = model.config.get_text_config().hidden_size
         self.head = torch.nn.Linear(width, 1, device=model.device, dtype=torch.float32)
         torch.nn.init.zeros_(self.head.weight)

@@ -24,6 +24,7 @@ from async_rollout.runtime.recorder import Recorder
 from async_rollout.runtime.resources import ResourceLog
 from async_rollout.runtime.snapshots import due_versions, snapshot_path
 from async_rollout.runtime.supervisor import Supervisor, Worker
+from async_rollout.runtime.trainers import start_trainers
 from async_rollout.runtime.weights import WeightStore, open_weights
 from async_rollout.tasks.splits import read_splits, split_paths
 
@@ -93,7 +94,7 @@ def run(
 def _start(
     supervisor: Supervisor, config: RunConfig, store: WeightStore, out: Path, data: Path, resumed: Path | None
 ) -> tuple[list[Worker], Worker]:
-    """Spawn all processes; returns the rollout workers and the trainer."""
+    """Spawn all processes; returns the rollout workers and the trainer of rank 0."""
     resolved = config.model_dump(mode="json")
     to_service, to_trainer = pair()
     supervisor.start(
@@ -103,17 +104,7 @@ def _start(
         trainer=to_trainer,
         store=store,
     )
-    trainer = supervisor.start(
-        "trainer-0",
-        "async_rollout.runtime.trainer_worker:main",
-        threads=config.train.threads,
-        config=resolved,
-        service=to_service,
-        store=store,
-        data=data,
-        out=out,
-        resumed=resumed,
-    )
+    trainer = start_trainers(supervisor, config, to_service, store, data, out, resumed)
     rollout = [
         supervisor.start(
             f"rollout-{index}",

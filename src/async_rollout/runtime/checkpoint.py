@@ -104,7 +104,10 @@ def read_state(place: Path) -> RunState:
 
 
 def write_training(place: Path, policy: "Policy", learner: "Learner") -> dict[str, str]:
-    """Weights, optimizer and what else learns, into a staged checkpoint; returns the checksums."""
+    """Weights, optimizer and what else learns, into a staged checkpoint; returns the checksums.
+
+    The policy's weights are whole; other ranks take part in the learner's `state_dict`.
+    """
     import torch
 
     weights = {name: parameter.detach() for name, parameter in policy.parameters().items()}
@@ -114,13 +117,19 @@ def write_training(place: Path, policy: "Policy", learner: "Learner") -> dict[st
 
 
 def load_training(place: Path, policy: "Policy", learner: "Learner") -> None:
-    """Put a checkpoint's weights into the policy, in place, and its moments into the learner."""
+    """Put a checkpoint's weights into the policy, in place, and its moments into the learner.
+
+    Every rank loads it; what a rank holds only a part of is cut anew, whatever their number was.
+    """
     import torch
 
-    saved = torch.load(place / TRAINING, map_location=learner.device, weights_only=True)
+    from async_rollout.learner.shards import part_like
+
+    whole_on = "cpu" if learner.ranks.sharded else learner.device
+    saved = torch.load(place / TRAINING, map_location=whole_on, weights_only=True)
     with torch.no_grad():
         for name, parameter in policy.parameters().items():
-            parameter.copy_(saved["weights"][name])
+            parameter.copy_(part_like(saved["weights"][name], parameter))
     learner.load_state_dict(saved["learner"])
 
 
