@@ -98,7 +98,7 @@ def pickled(weights: Weights) -> tuple[float, float]:
 def through_the_service(
     weights: Weights, store: WeightStore, reader: Transfer, repeats: int, directory: Path
 ) -> tuple[list[float], list[float]]:
-    """Seconds of whole publications through the real parameter service, and of a reader's loads after them."""
+    """Seconds of whole publications through the real parameter service, and of a reader after each."""
     supervisor = Supervisor(SupervisionConfig(), directory)
     to_service, to_trainer = pair()
     try:

@@ -1,9 +1,10 @@
 """The command line: `async-rollout COMMAND`. Only the command that is asked for is imported.
 
 Exit codes: 0 done, 1 failed, 2 an error in what was asked for (nothing has been started),
-130 after Ctrl-C, 143 after SIGTERM.
+130 after Ctrl-C, 141 when whoever reads the output has gone (`| head`), 143 after SIGTERM.
 """
 
+import os
 import sys
 from argparse import ArgumentParser
 from collections.abc import Sequence
@@ -45,11 +46,15 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     try:
         command.execute(args)
+        sys.stdout.flush()
     except (ConfigError, TaskError) as error:
         print(f"async-rollout {name}: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         return 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is buffered still
+        return 141
     return 0
 
 

@@ -59,7 +59,7 @@ def test_summary(cell):
     assert summary.staleness_max <= cell.config.k
     assert summary.samples.abandoned == 0
     assert summary.busy_fraction.keys() >= {"rollout", "trainer", "parameter_service"}
-    assert summary.cpu_seconds.keys() == {"controller", "rollout", "trainer", "parameter_service"}
+    assert summary.cpu_seconds.keys() == {"controller", "rollout", "trainer", "parameter_service", "reward"}
     assert 0 < sum(summary.cpu_seconds.values()) <= 2 + summary.wall_clock_sec * 5
     assert len(summary.queue_depth_trace.waiting) == updates
 
@@ -96,7 +96,8 @@ def test_trace_and_resources(cell):
     assert all(e["dur"] >= 0 for e in events if e["ph"] == "X")
     with (cell.out / "resources.csv").open() as file:
         samples = list(csv.DictReader(file))
-    assert {row["role"] for row in samples} == roles | {"controller-0"}
+    judges = {f"reward-{i}" for i in range(cell.config.reward.workers)}
+    assert {row["role"] for row in samples} == roles | judges | {"controller-0"}
     assert all(float(row["rss_mb"]) > 1 for row in samples)
 
 

@@ -113,3 +113,14 @@ def test_ctrl_c_is_130(sweep, monkeypatch):
 
     monkeypatch.setattr("async_rollout.commands.cells.execute", interrupted)
     assert main(["cells", "sweep.yaml"]) == 130
+
+
+def test_a_reader_that_has_gone_is_no_error(sweep):
+    """As in `async-rollout cells ... | head -1`: no traceback, and the code that a shell expects."""
+    command = [sys.executable, "-m", "async_rollout.cli", "cells", "sweep.yaml", "seeds=[0, 1, 2, 3]"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        process.stdout.close()
+        said = process.stderr.read()
+    assert process.returncode == 141
+    assert "BrokenPipe" not in said
+    assert "Traceback" not in said

@@ -50,6 +50,30 @@ def test_cpu_time_is_of_the_run_alone_and_summed_by_kind(tmp_path, sleeper):
     assert seconds["other"] < 0.2
 
 
+def test_the_judges_count_with_what_they_run_and_whoever_replaces_them(tmp_path):
+    """One that burns in a child of its own; then another one, which was not there at the start."""
+    burn = "import time\nwhile time.process_time() < 0.3: pass"
+    body = f"import subprocess, sys, time; subprocess.run([sys.executable, '-c', {burn!r}]); time.sleep(60)"
+    judges = [subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])]
+    log = ResourceLog(
+        tmp_path / "r.csv", {"me-0": os.getpid()}, lambda: [j.pid for j in judges], every_sec=0.05
+    )
+    try:
+        assert log.cpu_seconds()["reward"] < 0.1
+        judges.append(subprocess.Popen([sys.executable, "-c", body]))
+        deadline = time.monotonic() + 20
+        while log.cpu_seconds()["reward"] < 0.3:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+    finally:
+        log.close()
+        for judge in judges:
+            judge.kill()
+            judge.wait()
+    roles = {line.split(",")[1] for line in (tmp_path / "r.csv").read_text().splitlines()[1:]}
+    assert roles == {"me-0", "reward-0", "reward-1"}
+
+
 def test_every_process_is_sampled_from_the_start(tmp_path, sleeper):
     """Also in a run of less than a second; one that ended is left out."""
     log = ResourceLog(tmp_path / "r.csv", {"me-0": os.getpid(), "gone-0": sleeper.pid}, every_sec=0.05)

@@ -39,6 +39,7 @@ class WorkerHandle:
         arguments = (theirs, self._in_hand, tuple(paths), config, judge)
         self.process = _SPAWN.Process(target=work, args=arguments, name="reward", daemon=True)
         self.process.start()
+        self.pid = self.process.pid  # to be asked for by other threads, whatever becomes of the process
         theirs.close()
         self.ready = False
         self.jobs: dict[int, Job] = {}

@@ -97,7 +97,7 @@ class RewardPool:
 
     def pids(self) -> list[int]:
         """Process ids of the workers."""
-        return [worker.process.pid for worker in self._workers]
+        return [worker.pid for worker in self._workers]
 
     def close(self) -> None:
         """Kill the workers; none is left when this returns."""

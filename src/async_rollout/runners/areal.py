@@ -14,6 +14,7 @@ from async_rollout.config.run import RunConfig
 from async_rollout.policy.prompt import encode_prompts
 from async_rollout.policy.registry import build_codec
 from async_rollout.rewards.backend import build_rewards
+from async_rollout.rewards.delayed import held_back
 from async_rollout.runners.evaluation import record_evaluation
 from async_rollout.runners.outcome import Outcome
 from async_rollout.runtime import messages as say
@@ -46,7 +47,7 @@ def run(
     # A resumed trainer publishes the next version first.
     store = open_weights(config, out, max(0, keeper.version - 1))
     supervisor = crew(config.supervision, out)
-    rewards = build_rewards(split_paths(data), config.reward, out)
+    rewards = held_back(build_rewards(split_paths(data), config.reward, out), config)
     with ExitStack() as stack:  # each is closed whatever happens to the others, the last one first
         stack.callback(store.close)
         stack.callback(rewards.close)
@@ -58,7 +59,7 @@ def run(
         supervisor.wait_ready()
         rewards.wait_ready(config.supervision.setup_timeout_sec)
         spent = keeper.state.cpu_seconds if keeper.state else {}
-        resources = ResourceLog(out / "resources.csv", supervisor.pids(), spent)
+        resources = ResourceLog(out / "resources.csv", supervisor.pids(), rewards.pids, spent)
         stack.callback(resources.close)
         recorder.start()
         progress.enter("running")

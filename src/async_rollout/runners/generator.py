@@ -3,6 +3,7 @@
 What is drawn is a function of the seed, the weights and how many groups were drawn before.
 """
 
+import time
 from collections import deque
 from itertools import groupby
 
@@ -59,6 +60,8 @@ class Generator:
             if starting:
                 self._engine.submit([waiting.popleft() for _ in range(starting)])
             finished += self._engine.step()
+            if self._config.stress.decode_sec:
+                time.sleep(self._config.stress.decode_sec)
         for trajectory in finished:
             self._recorder.generated(trajectory, version)
         return sorted(finished, key=lambda t: t.id)

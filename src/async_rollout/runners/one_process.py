@@ -18,6 +18,7 @@ from async_rollout.policy.prompt import encode_prompts
 from async_rollout.policy.registry import build_policy
 from async_rollout.policy.respond import respond
 from async_rollout.rewards.backend import Rewards, build_rewards
+from async_rollout.rewards.delayed import held_back
 from async_rollout.runners.evaluation import record_evaluation
 from async_rollout.runners.generator import Generator
 from async_rollout.runners.outcome import Outcome
@@ -85,6 +86,8 @@ class Loop:
         begun = time.monotonic()
         with self._events.span("train", version=self.version):
             metrics = self._learner.step(groups, self.version)
+        if self.config.stress.commit_sec:
+            time.sleep(self.config.stress.commit_sec)
         ended = time.monotonic()
         self.version += 1
         row = self._recorder.committed(
@@ -128,7 +131,7 @@ def run_in_one_process(
     created = time.monotonic()
     role = f"{config.mode}-0"
     splits = read_splits(data, config.data)
-    rewards = build_rewards(split_paths(data), config.reward, out)
+    rewards = held_back(build_rewards(split_paths(data), config.reward, out), config)
     with ExitStack() as stack:
         stack.callback(rewards.close)
         events = Events(out / "trace" / f"{role}.jsonl", role)
@@ -141,7 +144,7 @@ def run_in_one_process(
             write_snapshot(out, 0, policy)
         generator = Generator(config, policy, prompts, rewards, recorder)
         spent = keeper.state.cpu_seconds if keeper.state else {}
-        resources = ResourceLog(out / "resources.csv", {role: os.getpid()}, spent)
+        resources = ResourceLog(out / "resources.csv", {role: os.getpid()}, rewards.pids, spent)
         stack.callback(resources.close)
         loop = Loop(config, out, policy, generator, recorder, progress, events, resources, keeper)
         recorder.start()

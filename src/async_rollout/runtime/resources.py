@@ -3,7 +3,8 @@
 import threading
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,6 +18,7 @@ class _Watched:
     role: str
     process: psutil.Process
     begun: float = 0.0
+    family: bool = False  # with what its ended children took: a judge runs programs
     cpu: float = field(init=False, default=0.0)
 
     def look(self) -> float | None:
@@ -27,19 +29,23 @@ class _Watched:
         except psutil.NoSuchProcess:
             return None
         self.cpu = times.user + times.system
+        if self.family:
+            self.cpu += times.children_user + times.children_system
         return memory / 2**20
 
 
 class ResourceLog:
     """Reads /proc through psutil, from a thread once every `every_sec`; roles are `kind-index`.
 
-    `before` holds the CPU time that earlier attempts at the run took, by kind.
+    `judges` gives the run's reward workers as they are now; `before` holds the CPU time that
+    earlier attempts at the run took, by kind.
     """
 
     def __init__(
         self,
         path: Path,
         processes: Mapping[str, int],
+        judges: Callable[[], Sequence[int]] = tuple,
         before: Mapping[str, float] | None = None,
         every_sec: float = 1.0,
     ):
@@ -49,6 +55,9 @@ class ResourceLog:
         self._every = every_sec
         self._started = time.monotonic()
         self._watched = [_Watched(role, psutil.Process(pid)) for role, pid in processes.items()]
+        self._judges = judges
+        self._lock = threading.Lock()
+        self._find_judges()
         for watched in self._watched:
             watched.look()
             watched.begun = watched.cpu
@@ -62,6 +71,7 @@ class ResourceLog:
 
     def cpu_seconds(self) -> dict[str, float]:
         """CPU time by kind since this log was opened, and before; of the dead, as they were last seen."""
+        self._find_judges()
         spent = self._before.copy()
         for watched in self._watched:
             watched.look()
@@ -74,9 +84,19 @@ class ResourceLog:
         self._thread.join()
         self._file.close()
 
+    def _find_judges(self) -> None:
+        """Those that are new, perhaps in the place of one that died."""
+        with self._lock:
+            known = {watched.process.pid for watched in self._watched}
+            for place, pid in enumerate(self._judges()):
+                if pid not in known:
+                    with suppress(psutil.NoSuchProcess):
+                        self._watched.append(_Watched(f"reward-{place}", psutil.Process(pid), family=True))
+
     def _run(self) -> None:
         stopped = False
         while not stopped:
+            self._find_judges()
             for watched in list(self._watched):
                 if (memory := watched.look()) is not None:
                     seconds = time.monotonic() - self._started

@@ -81,6 +81,8 @@ class RolloutWorker:
         self._start()
         self._report(self._engine.step())
         self._steps += 1
+        if self._config.stress.decode_sec:
+            time.sleep(self._config.stress.decode_sec)
 
     def pause(self) -> None:
         """Nothing to decode: close the current span of the trace."""

@@ -116,6 +116,8 @@ def _serve(
         events.add("wait for batch", asked, begun)
         with events.span("train", version=version):
             metrics = learner.step(order.groups, version)
+        if run.stress.commit_sec:
+            time.sleep(run.stress.commit_sec)
         version += 1
         with events.span("publish", version=version):
             policy = learner.whole()

@@ -33,7 +33,7 @@ class WeightStore(Protocol):
         """Trainer: fill the granted place; `copy(buffer)` writes the bytes."""
 
     def non_finite(self, place: int, layout: WeightLayout) -> str | None:
-        """Parameter service: the first parameter written there that holds NaN or infinity, None if all are well."""
+        """Parameter service: the first parameter written there that holds NaN or infinity, else None."""
 
     def flip(self, place: int, version: int) -> None:
         """Parameter service: all readers see what was written there, as `version`, from now on."""
