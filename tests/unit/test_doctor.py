@@ -8,10 +8,13 @@ import pytest
 
 from async_rollout.cli import main
 from async_rollout.config.load import sweep_from_dict
-from async_rollout.doctor.memory import estimate, memory_check
+from async_rollout.config.model import WarmStartConfig
+from async_rollout.config.run import RunConfig
+from async_rollout.doctor.memory import memory_check
 from async_rollout.doctor.model import model_checks
-from async_rollout.doctor.probe import Probe, score
+from async_rollout.doctor.probe import Probe, probe, score
 from async_rollout.doctor.settings import settings_checks
+from async_rollout.learner.warm_start import warm_start
 from tiny_policy import drain, run_config, sample_requests, tiny_policy
 
 
@@ -34,7 +37,7 @@ def sound() -> Probe:
 
 def test_a_sound_model_passes(sound: Probe) -> None:
     assert set(levels(model_checks(sound)).values()) == {"ok"}
-    assert memory_check(sound).level == "ok"
+    assert memory_check(sound, [sound.run]).level == "ok"
 
 
 @pytest.mark.parametrize("sampling", [{"top_k": 1}, {"top_k": 3}, {"top_p": 0.7}])
@@ -92,17 +95,29 @@ def test_tied_weights_are_one_tensor(sound: Probe) -> None:
     )
 
 
-def test_memory_grows_with_what_takes_it(sound: Probe) -> None:
-    def total(**blocks) -> int:
-        return sum(estimate(replace(sound, run=run_config(**blocks))).values())
+def test_memory_is_that_of_the_largest_run(sound: Probe) -> None:
+    def text(*runs: RunConfig) -> str:
+        return memory_check(sound, runs).text.partition(" of ")[0]
 
-    base = total()
-    assert total(train={"microbatch_tokens": 1 << 20}) > base
-    assert total(kl={"coef": 0.1, "reference": "initial"}) > base
-    assert total(mode="areal", k=1) > base
-    assert total(mode="areal", k=1, rollout={"workers": 3}) > total(mode="areal", k=1)
-    vast = replace(sound, run=run_config(train={"microbatch_tokens": 1 << 40}))
-    assert memory_check(vast).level == "fail"
+    wide = run_config(train={"microbatch_tokens": 1 << 20})
+    assert text(sound.run, wide) == text(wide, sound.run) == text(wide) != text(sound.run)
+    vast = run_config(train={"microbatch_tokens": 1 << 40})
+    assert memory_check(sound, [sound.run, vast]).level == "fail"
+
+
+@pytest.fixture(scope="module")
+def calculating(tmp_path_factory: pytest.TempPathFactory) -> Probe:
+    """A model that has been shown how to ask the calculator, as the command looks at it."""
+    directory = tmp_path_factory.mktemp("model")
+    warm_start(WarmStartConfig(steps=30, batch=32).on("calculator"), directory)
+    blocks = {"dataset": "calculator", "model": {"id": str(directory)}, "sampling": {"max_new_tokens": 48}}
+    return probe(run_config(**blocks, data={"train_size": 64, "eval_size": 1}))
+
+
+def test_what_an_environment_wrote_is_drawn_and_not_taken_for_the_policys(calculating: Probe) -> None:
+    assert sum(not t.action_mask.all() for t in calculating.trajectories) > 10
+    found = levels(model_checks(calculating))
+    assert {found[check] for check in ("sampler neutral", "ratio", "padding", "stop ids")} == {"ok"}
 
 
 def settings(**content: object) -> dict[str, str]:

@@ -46,7 +46,8 @@ def _on_models(sweep: SweepConfig) -> Iterator[Finding]:
     from async_rollout.doctor.probe import probe
     from async_rollout.runners.cell import with_model
 
-    for run in _largest(sweep):
+    for runs in _alike(sweep):
+        run = runs[-1]
         try:
             provide_model(run)
             probed = probe(with_model(run, model_directory(run)))
@@ -54,16 +55,17 @@ def _on_models(sweep: SweepConfig) -> Iterator[Finding]:
             yield Finding("fail", "model", f"{run.model.id} on {run.train.devices[0]}: {_first_line(error)}")
             continue
         yield from model_checks(probed)
-        yield memory_check(probed)
+        yield memory_check(probed, runs)
 
 
 def _first_line(error: Exception) -> str:
     return f"{type(error).__name__}: {next(iter(str(error).splitlines()), '')}"
 
 
-def _largest(sweep: SweepConfig) -> list[RunConfig]:
-    """One run for each model, sampling and dataset: one of mode areal, which has most processes, if any."""
-    runs: dict[tuple, RunConfig] = {}
+def _alike(sweep: SweepConfig) -> list[list[RunConfig]]:
+    """The runs of each model, sampling and dataset; those of mode areal last."""
+    runs: dict[tuple, list[RunConfig]] = {}
     for run in sorted((resolve(sweep, cell) for cell in cells(sweep)), key=lambda run: run.mode == "areal"):
-        runs[run.dataset, *(getattr(run, block).model_dump_json() for block in _READ_BY_CHECKS)] = run
+        blocks = (getattr(run, block).model_dump_json() for block in _READ_BY_CHECKS)
+        runs.setdefault((run.dataset, *blocks), []).append(run)
     return list(runs.values())

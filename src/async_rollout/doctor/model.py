@@ -22,7 +22,12 @@ def model_checks(probe: Probe) -> Iterator[Finding]:
 
 def _sampler(probe: Probe) -> Finding:
     """A token's mean surprise −log π is the entropy if, and only if, the tokens come from π."""
-    surplus = np.concatenate([-p - h for p, h in zip(probe.logprobs, probe.entropies, strict=True)])
+    surplus = np.concatenate(
+        [
+            (-p - h)[t.action_mask]  # what an environment wrote was not sampled
+            for p, h, t in zip(probe.logprobs, probe.entropies, probe.trajectories, strict=True)
+        ]
+    )
     spread = float(surplus.std(ddof=1)) / np.sqrt(len(surplus))
     z = float(surplus.mean()) / max(spread, 1e-12)
     sampling = probe.run.sampling
@@ -36,7 +41,8 @@ def _sampler(probe: Probe) -> Finding:
 def _ratio(probe: Probe) -> Finding:
     """π_θ/π_behav on samples that this very policy has just drawn."""
     gaps = [
-        np.abs(p - t.behavior_logprobs).max() for p, t in zip(probe.logprobs, probe.trajectories, strict=True)
+        np.abs(p - t.behavior_logprobs)[t.action_mask].max()
+        for p, t in zip(probe.logprobs, probe.trajectories, strict=True)
     ]
     worst = float(np.expm1(max(gaps)))
     model = probe.run.model

@@ -9,7 +9,7 @@ from async_rollout.config.run import RunConfig
 from async_rollout.learner.batching import collate
 from async_rollout.learner.rows import Row
 from async_rollout.policy.interface import Policy
-from async_rollout.policy.prompt import rendered
+from async_rollout.policy.prompt import encode_prompts
 from async_rollout.policy.registry import build_policy
 from async_rollout.tasks.sources import load_source
 from async_rollout.types import SampleId, SampleRequest, Trajectory
@@ -31,17 +31,15 @@ class Probe:
 def probe(run: RunConfig) -> Probe:
     """Load the policy on the trainer's device and draw one sample for each of some training tasks.
 
+    Tasks with an environment are drawn with it, as a run draws them.
+
     `run.model.id` is a directory or a hub id.
     """
     source = load_source(run.dataset, run.data)
     policy = build_policy(run, device=run.train.devices[0], tasks=source.train + source.held_out)
     requests = [
-        SampleRequest(
-            SampleId(i, 0),
-            policy.codec.encode(rendered(policy.codec, task, run.prompt)),
-            run.sampling.max_new_tokens,
-        )
-        for i, task in enumerate(source.train[:PROMPTS])
+        SampleRequest.of(SampleId(i, 0), prompt, run.sampling.max_new_tokens)
+        for i, prompt in enumerate(encode_prompts(policy.codec, source.train[:PROMPTS], run.prompt))
     ]
     engine = policy.engine(slots=SLOTS, seed=run.seed, version=0)
     trajectories: list[Trajectory] = []
