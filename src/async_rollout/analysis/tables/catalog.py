@@ -59,8 +59,8 @@ TABLES = {
         "windows",
         "Training pass rate by window of updates",
         "Training samples solved, of those judged, in each window of updates (report.window; a tenth of the "
-        "run where it is not set): pooled within a cell, then mean and 95 % interval over seeds (Student's "
-        "t; the csv has the bootstrap interval too).",
+        "run where it is not set): pooled within a cell, then mean and 95 % interval over the n seeds that "
+        "got so far (Student's t; the csv has the bootstrap interval too).",
     ),
     "speedups": Entry(
         "speed",
