@@ -21,6 +21,24 @@ def test_an_experiment_or_all_of_them(tmp_path):
     assert find_places(tmp_path / "one").keys() == {f"one/sort/{CELL.id}"}
 
 
+def test_cells_are_found_also_where_no_workflow_put_them(tmp_path):
+    """One cell, a dataset, and what `async-rollout run --out` wrote wherever it was told to."""
+    directory = start(tmp_path / "results", CELL)
+    enter(directory, "running")
+    ids = {f"demo/sort/{CELL.id}"}
+    assert find_places(directory).keys() == ids
+    assert find_places(directory.parent).keys() == ids
+    assert find_places(directory.parents[1]).keys() == ids
+    (tmp_path / "by" / "hand").mkdir(parents=True)
+    directory.rename(tmp_path / "by" / "hand" / "first")
+    assert find_places(tmp_path / "by").keys() == {"by/hand/first"}
+    assert [place.directory for place in find_places(tmp_path / "by").values()] == [
+        tmp_path / "by/hand/first"
+    ]
+    (tmp_path / "by" / "link").symlink_to(tmp_path / "by" / "hand")
+    assert len(find_places(tmp_path / "by")) == 1
+
+
 def test_nothing_is_found_in_nothing(tmp_path):
     assert find_places(tmp_path) == {}
     assert find_places(tmp_path / "missing") == {}

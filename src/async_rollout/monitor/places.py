@@ -5,8 +5,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from async_rollout.monitor.files import printable, read_json, subdirectories
+from async_rollout.monitor.files import look_up, printable, read_json, subdirectories
 from async_rollout.records.expected import EXPECTED_FILE, ExpectedCell
+
+_DEEPEST = 5  # directories below the one that was named
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +28,34 @@ class Place:
 
 
 def find_places(results: Path) -> dict[str, Place]:
-    """Every cell below a results directory or one experiment's directory, by id."""
+    """Every cell below a results directory or one experiment's directory, by id.
+
+    Where neither is it: the cell that it is itself, or those that lie below it in any other order.
+    """
+    places = {} if _is_cell(results) else _in_order(results)
+    return places or {place.id: place for place in _anywhere(results, _DEEPEST)}
+
+
+def _in_order(results: Path) -> dict[str, Place]:
     names = subdirectories(results)
     alone = any("runs" in subdirectories(results / name) for name in names)
     experiments = [results] if alone else [results / name for name in names]
     return {place.id: place for experiment in experiments for place in _of_experiment(experiment)}
+
+
+def _anywhere(directory: Path, deep: int) -> Iterator[Place]:
+    if _is_cell(directory):
+        *_, experiment, dataset, cell = ["", "", *(p for p in directory.resolve().parts[1:] if p != "runs")]
+        yield Place(printable(experiment), printable(dataset), printable(cell), directory, None)
+    elif deep:
+        for name in subdirectories(directory):
+            yield from _anywhere(directory / name, deep - 1)
+
+
+def _is_cell(directory: Path) -> bool:
+    """Whether a run wrote its files here."""
+    rows = ("states.jsonl", "metrics.jsonl", "summary.json")
+    return look_up(directory / "config.json") is not None and any(look_up(directory / name) for name in rows)
 
 
 def _of_experiment(experiment: Path) -> Iterator[Place]:
