@@ -87,7 +87,6 @@ def test_a_planted_fault_is_flagged(planted, name: str) -> None:
 
 
 def test_nothing_else_is_flagged(planted) -> None:
-    """K = 8 has one cell less than the others by its age; all other findings are in the list."""
     _, found = planted
     unexplained = [
         (row.level, row.cell, row.finding)

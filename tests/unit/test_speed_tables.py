@@ -12,6 +12,7 @@ from scipy import stats
 
 from async_rollout.analysis.collect import collect
 from async_rollout.analysis.plans import Compute, compute_of
+from async_rollout.analysis.statistics import paired_ratio
 from async_rollout.analysis.tables.speed import AREAL_PUBLISHED, speedups, throughput_paper_comparison
 from async_rollout.config.cells import Cell
 from async_rollout.config.report import ReportConfig
@@ -158,7 +159,5 @@ def test_without_k0_there_is_no_ratio_and_another_k_has_nothing_published(tmp_pa
 
 @given(st.permutations(range(3)))
 def test_pairs_go_by_seed_and_not_by_order(order: list[int]) -> None:
-    from async_rollout.analysis.statistics import paired_ratio
-
     ours, theirs = ({seed: values[seed] for seed in order} for values in (FAST, SYNC))
     assert paired_ratio(ours, dict(enumerate(SYNC))) == paired_ratio(dict(enumerate(FAST)), theirs)
