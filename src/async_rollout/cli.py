@@ -26,6 +26,8 @@ COMMANDS = {
     "report": "one self-contained HTML page of a sweep, finished or not",
     "monitor": "a live web page of a results directory",
     "status": "a results directory as a table",
+    "check": "count the rows of finished cells again and hold them against the invariants",
+    "publish": "a snapshot of an experiment, small enough to commit",
     "export": "commits of cells for tensorboard, trackio or wandb",
 }
 

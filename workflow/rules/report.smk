@@ -5,10 +5,18 @@ localrules:
 
 rule report:
     input:
-        every_dataset("tables/{name}.csv", name=["summary_headline", "mode_aggregate"]),
-        every_dataset("figures/{name}.svg", name=FIGURES),
+        every_dataset("tables/{name}", name=table_files()),
+        every_dataset(
+            "figures/{name}.{ending}", name=FIGURES, ending=["png", "svg", "csv"]
+        ),
     output:
-        html=REPORT,
+        html=report(REPORT, caption="../report/report.rst", category="Report"),
+        lists=[
+            f"{EXPERIMENT}/INDEX.md",
+            f"{EXPERIMENT}/manifest.json",
+            *every_dataset("INDEX.md"),
+            *every_dataset("manifest.json"),
+        ],
     log:
         f"{LOGS}/report.log",
     benchmark:

@@ -7,12 +7,12 @@ script run.
 
 import base64
 import hashlib
-import os
-import re
+from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 
 import jinja2
 import pandas as pd
@@ -22,50 +22,81 @@ from async_rollout.analysis import checks as checking
 from async_rollout.analysis.collect import Cells
 from async_rollout.analysis.columns import COLUMNS
 from async_rollout.analysis.figures.catalog import FIGURES
-from async_rollout.analysis.links import link
+from async_rollout.analysis.links import cell_links
+from async_rollout.analysis.report_figures import Shown, shown
+from async_rollout.analysis.report_tables import Grid, grid, plain_grid
+from async_rollout.analysis.sections import CHECKS, SECTIONS, Section, in_order
 from async_rollout.analysis.sentences import sentences
 from async_rollout.analysis.settings import environment, settings
-from async_rollout.analysis.tables import display, mode_aggregate, summary_headline
+from async_rollout.analysis.tables.catalog import TABLES, build_tables
+from async_rollout.analysis.tables.writing import display
+from async_rollout.config.cells import Cell
 from async_rollout.config.report import ReportConfig
 from async_rollout.records.files import write_text
 
+MEANINGS = {column.label: column.meaning for column in COLUMNS.values()}
 
-def write_report(cells: Cells, path: Path, report: ReportConfig, *, experiment: str, command: str) -> None:
+
+@dataclass(frozen=True)
+class Table:
+    """A table as the page shows it."""
+
+    name: str
+    title: str
+    caption: str
+    csv: str
+    grid: Grid
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """One section of one dataset."""
+
+    anchor: str
+    section: Section
+    sentences: list[str]
+    tables: list[Table]
+    figures: list[Shown]
+
+
+def write_report(
+    cells: Cells,
+    path: Path,
+    report: ReportConfig,
+    *,
+    experiment: str,
+    command: str,
+    made_with: Mapping[str, str] | None = None,
+) -> None:
     """Write the report of all datasets to `path`; figures are read from `<dataset>/figures` beside it.
 
-    `command` is how the results are made again. A figure that was not drawn is a finding.
+    `command` is how the results are made again, `made_with` what the report itself was made with.
+    A figure that was not drawn is a finding.
     """
-    findings = checking.checks(cells)
-    datasets = []
+    urls = cell_links(cells, path.parent)
+    findings, datasets = checking.checks(cells), []
     for name in cells.datasets:
         part = cells.of_dataset(name)
-        figures, undrawn = _figures(part, path.parent)
+        chapters, undrawn = _chapters(part, urls, path.parent, report)
         findings += undrawn
-        headline = summary_headline(part, report)
-        datasets.append(
-            {
-                "name": name,
-                "slug": part.slug,
-                "sentences": sentences(headline, report.k_headline),
-                "tables": _tables(part, headline, path.parent),
-                "figures": figures,
-            }
-        )
+        datasets.append({"name": name, "slug": part.slug, "chapters": chapters})
+    findings.sort(key=lambda check: checking.LEVELS.index(check.level))
     done = [summary for _, summary in cells.done()]
     shared, varying = settings(done)
-    urls = _urls(cells, path.parent)
-    findings.sort(key=lambda check: checking.LEVELS.index(check.level))
     script = (files(__package__) / "templates" / "report.js").read_text(encoding="utf-8")
     html = _template().render(
         experiment=experiment,
         unreal=checking.unreal_backends(cells),
         done=len(done),
         expected=len(cells.expected),
+        levels={level: Counter(c.level for c in findings)[level] for level in checking.LEVELS},
         checks=[(c.level, c.cell.id if c.cell else "", urls.get(c.cell), c.text) for c in findings],
         datasets=datasets,
-        shared=shared,
-        varying=varying,
-        environment=environment(done),
+        shared=plain_grid(shared, ("key", "value")),
+        varying=plain_grid({k: _counts(v) for k, v in varying.items()}, ("key", "values")),
+        environment=plain_grid(
+            {k: _counts(v) for k, v in environment(done).items()} | dict(made_with or {}), ("what", "value")
+        ),
         command=command,
         script=Markup(script),
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
@@ -81,79 +112,48 @@ def _template() -> jinja2.Template:
     return env.get_template("report.html.j2")
 
 
-def _urls(cells: Cells, base: Path) -> dict:
-    return {cell: link(cells.directory(cell), base) for cell in cells.expected}
+def _chapters(
+    cells: Cells, urls: Mapping[Cell, str], base: Path, report: ReportConfig
+) -> tuple[list[Chapter], list[checking.Check]]:
+    """The chapters of one dataset, and a finding for each figure that is not there.
 
-
-def _tables(cells: Cells, headline: pd.DataFrame, base: Path) -> list[dict]:
-    """Both tables as text, without the dataset that their section names."""
-    urls = {cell.id: url for cell, url in _urls(cells, base).items()}
-    captions = {
-        "mode_aggregate": "Mean ± standard deviation over seeds. "
-        "Speeds leave out cells that needed several attempts.",
-        "summary_headline": "Every cell that the sweep asks for.",
-    }
-    frames = {"mode_aggregate": mode_aggregate(headline), "summary_headline": headline}
-    tables = []
-    for name, frame in frames.items():
-        shown = display(frame.drop(columns="dataset"))
-        tables.append(
-            {
-                "name": name,
-                "caption": captions[name],
-                "csv": quote(f"{cells.slug}/tables/{name}.csv"),
-                **_grid(shown, urls),
-            }
-        )
-    return tables
-
-
-def _grid(shown: pd.DataFrame, urls: Mapping[str, str]) -> dict:
-    """Header (label, meaning) and rows (link or None, texts) of a table."""
-    meanings = {column.label: column.meaning for column in COLUMNS.values()}
-    rows = [
-        (urls.get(row[0]) if shown.columns[0] == "cell" else None, row)
-        for row in shown.itertuples(index=False, name=None)
-    ]
-    return {"header": [(label, meanings.get(label, "")) for label in shown.columns], "rows": rows}
-
-
-def _figures(cells: Cells, base: Path) -> tuple[list[dict], list[checking.Check]]:
-    """The drawn figures of one dataset, and a finding for each that is not there."""
-    directory = base / cells.slug / "figures"
-    urls = {cell.id: url for cell, url in _urls(cells, base).items()}
-    drawn, undrawn = [], []
-    for name, entry in FIGURES.items():
-        svg, points = directory / f"{name}.svg", directory / f"{name}.csv"
-        if not (svg.is_file() and points.is_file()):
-            undrawn.append(checking.Check("error", f"figure {name} of {cells.datasets[0]} was not drawn"))
+    The checks have no chapter: those of all datasets head the page.
+    """
+    frames = dict(build_tables(cells, report))
+    said = sentences(frames, report)
+    tables, figures = in_order(list(frames)), in_order(list(FIGURES))
+    chapters, undrawn = [], []
+    for section in SECTIONS:
+        if section == CHECKS:
             continue
-        table = pd.read_csv(points, dtype=str, keep_default_na=False)
-        prefix = f"{cells.slug}-{name}"
-        drawn.append(
-            {
-                "name": name,
-                "title": entry.title,
-                "caption": entry.caption,
-                "anchor": prefix,
-                "files": [
-                    (end, quote(f"{cells.slug}/figures/{name}.{end}")) for end in ("png", "svg", "csv")
-                ],
-                "svg": _inline(svg.read_text(encoding="utf-8"), prefix, directory, base),
-                **_grid(table, urls),
-            }
-        )
-    return drawn, undrawn
+        drawn = []
+        for name in figures.get(section, []):
+            figure = shown(name, FIGURES[name].title, FIGURES[name].caption, cells, urls, base)
+            if figure:
+                drawn.append(figure)
+            else:
+                undrawn.append(checking.Check("error", f"figure {name} of {cells.datasets[0]} was not drawn"))
+        made = [_table(name, frames[name], cells, urls) for name in tables.get(section, [])]
+        anchor = f"{cells.slug}-{section.name}-chapter"
+        if made or drawn or section.name in said:
+            chapters.append(Chapter(anchor, section, said.get(section.name, []), made, drawn))
+    return chapters, undrawn
 
 
-def _inline(svg: str, prefix: str, directory: Path, base: Path) -> Markup:
-    """An SVG file as part of the page: ids of its own, links seen from the page."""
+def _table(name: str, frame: pd.DataFrame, cells: Cells, urls: Mapping[Cell, str]) -> Table:
+    entry = TABLES[name]
+    shown_frame = display(frame.drop(columns="dataset", errors="ignore"))
+    return Table(
+        name,
+        entry.title,
+        entry.caption,
+        quote(f"{cells.slug}/tables/{name}.csv"),
+        grid(frame, shown_frame, cells, urls, MEANINGS),
+    )
 
-    def moved(match: re.Match) -> str:
-        target = os.path.relpath(directory / unquote(match[1]), base)
-        return f'xlink:href="{quote(Path(target).as_posix())}/"'
 
-    body = svg[svg.index("<svg") :]
-    body = re.sub(r'xlink:href="([^"#][^"]*)"', moved, body)
-    body = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{prefix}-", body)
-    return Markup(body)
+def _counts(values: Mapping[str, int]) -> str:
+    """`a` where all cells agree, else `a (3 cells); b (1 cell)`."""
+    if len(values) == 1:
+        return next(iter(values))
+    return "; ".join(f"{value} ({n} {'cell' if n == 1 else 'cells'})" for value, n in values.items())
