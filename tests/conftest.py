@@ -21,6 +21,15 @@ def areal_cell(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
+def trainer_pair():
+    """Call it with a function and its arguments: two trainers call it, their ranks first."""
+    from trainers import two_trainers
+
+    with two_trainers() as call:
+        yield call
+
+
+@pytest.fixture(scope="session")
 def crashed_run(tmp_path_factory):
     """(what its attempts left and said, the run): mode areal, K = 2, ended at its third attempt."""
     from async_rollout.tasks.prepare import prepare

@@ -89,7 +89,8 @@ def starting(data: Path, make_directory: Callable[[], Path]) -> Iterator[Callabl
     def start(updates: int = 1_000_000, out: Path | None = None, **blocks) -> Run:
         out = out or make_directory() / "cell"
         evaluation = {"every": 1_000_000}
-        config = cell_config(train={"updates": updates}, evaluation=evaluation, **blocks)
+        train = {"updates": updates} | blocks.pop("train", {})
+        config = cell_config(train=train, evaluation=evaluation, **blocks)
         mark, log = f"{os.getpid()}-{id(runs)}-{len(runs)}", out.parent / f"log{len(runs)}"
         arguments = ["--resolved", config.model_dump_json(), "--out", str(out), "--data", str(data)]
         with log.open("w") as file:

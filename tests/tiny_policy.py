@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from transformers import AutoModelForCausalLM, GPT2Config, PreTrainedModel, Qwen2Config
+from transformers import AutoModelForCausalLM, GPT2Config, LlamaConfig, PreTrainedModel, Qwen2Config
 
 from async_rollout.config.run import RunConfig
 from async_rollout.policy.causal_lm import CausalLMPolicy
@@ -45,7 +45,7 @@ def run_config(**blocks: dict) -> RunConfig:
 
 
 def tiny_model(kind: str = "qwen2", seed: int = 0) -> PreTrainedModel:
-    """`qwen2` (rotary, two key-value heads), `qwen2-eager`, or `gpt2` (absolute positions, dropout)."""
+    """`qwen2` (rotary, two key-value heads), `qwen2-eager`, `llama-untied`, or `gpt2` (absolute positions, dropout)."""
     torch.manual_seed(seed)
     special = {"bos_token_id": None, "eos_token_id": STOP, "pad_token_id": STOP}
     if kind == "gpt2":
@@ -54,9 +54,10 @@ def tiny_model(kind: str = "qwen2", seed: int = 0) -> PreTrainedModel:
             **special,
         )  # fmt: skip
     else:
-        config = Qwen2Config(
+        config = (LlamaConfig if kind.startswith("llama") else Qwen2Config)(
             vocab_size=VOCABULARY, hidden_size=32, num_hidden_layers=2, num_attention_heads=4,
-            num_key_value_heads=2, intermediate_size=48, tie_word_embeddings=True, initializer_range=0.3,
+            num_key_value_heads=2, intermediate_size=48, tie_word_embeddings=not kind.endswith("untied"),
+            initializer_range=0.3,
             max_position_embeddings=512, **special,
         )  # fmt: skip
     attention = "eager" if kind.endswith("eager") else "sdpa"

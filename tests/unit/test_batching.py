@@ -1,11 +1,14 @@
 """Every row is used once, sizes are even, budgets hold, padding is where it belongs."""
 
+from dataclasses import replace
+from types import SimpleNamespace
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
 from async_rollout.config.objective import AdvantageConfig
-from async_rollout.learner.batching import collate, pack, split
+from async_rollout.learner.batching import balanced, collate, micro_batches, pack, split
 from async_rollout.learner.rows import Row, make_batch
 from async_rollout.types import SampleId
 from learning import PAD, STOP, groups, trajectory
@@ -94,3 +97,30 @@ def test_advantages_are_computed_once_for_the_whole_batch():
     np.testing.assert_allclose(values[1], np.array([0.75, -0.25, -0.25, -0.25]) / (std + 1e-4), rtol=1e-6)
     assert batch.reward_mean == 3 / 8
     assert batch.zero_variance == 0
+
+
+@given(LENGTHS, st.integers(1, 8))
+def test_each_row_goes_to_one_rank_and_none_has_much_more_than_another(lengths, ranks):
+    sizes = [sum(pair) for pair in lengths]
+    shares = balanced(sizes, ranks)
+    assert len(shares) == ranks
+    assert sorted(i for share in shares for i in share) == list(range(len(sizes)))
+    loads = [sum(sizes[i] for i in share) for share in shares]
+    assert max(loads) - min(loads) <= max(sizes)
+
+
+@given(LENGTHS, st.integers(16, 400), st.integers(1, 5), st.booleans(), st.sets(st.integers(0, 39)))
+def test_ranks_share_the_rows_in_the_loss_and_shards_run_in_step(lengths, budget, ranks, sharded, masked):
+    rows = rows_of(lengths)
+    rows = [replace(r, mask=r.mask & False) if i in masked else r for i, r in enumerate(rows)]
+    found = []
+    for rank in range(ranks):
+        place = SimpleNamespace(rank=rank, size=ranks, sharded=sharded)
+        found.append(list(micro_batches(rows, budget, PAD, place)))
+    indices = sorted(i for own in found for part, _ in own for i in part)
+    assert indices == [i for i, row in enumerate(rows) if row.tokens]
+    assert all(bool(part) == bool(micro.mask.any()) for own in found for part, micro in own)
+    if sharded:
+        assert len({len(own) for own in found}) == 1
+    else:
+        assert all(part for own in found for part, _ in own)

@@ -9,6 +9,7 @@ from async_rollout.config.load import load_sweep, run_from_json, sweep_from_dict
 
 SINGLE = {"batch.group_size": 1, "advantage.name": "batch"}
 GROUPED = {"batch.group_size": 8}
+FSDP2 = {"train": {"parallel": "fsdp2"}}
 
 
 def message(content: dict) -> str:
@@ -52,6 +53,21 @@ def message(content: dict) -> str:
         ({"objective": {"name": "ppo"}}, "objective.name", "'ppo'", "'live', 'behavior', 'decoupled', 'dis'"),
         ({"rollout": {"devices": ["gpu"]}}, "rollout.devices.0", "'gpu'", "cuda"),
         ({"train": {"devices": ["cpu", "cpu"]}}, "train.devices", "['cpu', 'cpu']", "train.workers: 2"),
+        (
+            {"train": {"devices": ["cuda:0"], "workers": 2}},
+            "train.devices",
+            "a GPU each",
+            "2 different devices",
+        ),
+        (
+            {"train": {"devices": ["cuda", "cuda:0"], "workers": 2}},
+            "train.devices",
+            "two ranks",
+            "workers: 1",
+        ),
+        ({"train": {"devices": ["cpu", "cuda:0"], "workers": 2}}, "train.devices", "one kind", "only cpu"),
+        (FSDP2 | {"model": {"backend": "tabular"}}, "train.parallel", "'fsdp2': model.backend", "causal_lm"),
+        (FSDP2 | {"model": {"autocast": "float16"}}, "train.parallel", "loss scaling", "bfloat16"),
         ({"batch": {"group_size": 1}}, "batch.group_size", "1: group advantages", "single_dis, running_mean"),
         ({"batch": {"minibatches": 129}}, "batch.minibatches", "129", "128 or less"),
         ({"sampling": {"top_p": 0.9}}, "sampling.top_p", "0.9", "sampling.allow_biased: true"),

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 def broken_rules(blocks: "Blocks") -> list[Problem]:
     """Every rule that these blocks break."""
-    return [*_batch(blocks), *_critic(blocks), *_sampling(blocks), *_shape(blocks), *_train(blocks)]
+    rules = (_batch, _critic, _sampling, _shape, _train, _trainers)
+    return [problem for rule in rules for problem in rule(blocks)]
 
 
 def misnamed(algorithm: str, blocks: "Blocks") -> Iterator[Problem]:
@@ -130,4 +131,40 @@ def _train(blocks: "Blocks") -> Iterator[Problem]:
             blocks.optim.warmup_updates,
             f"the run has only {blocks.train.updates} updates and never reaches optim.lr",
             "set optim.warmup_updates to train.updates or less",
+        )
+
+
+def _trainers(blocks: "Blocks") -> Iterator[Problem]:
+    """What a group of trainers needs: gloo sums on CPUs, nccl on GPUs, and nccl wants each rank its own."""
+    train = blocks.train
+    used = ["cuda:0" if d == "cuda" else d for d in train.devices]
+    if len({d.partition(":")[0] for d in used}) > 1:
+        yield Problem(
+            "train.devices",
+            train.devices,
+            "trainers add up their gradients on devices of one kind",
+            "list only cpu, or only cuda devices",
+        )
+    elif used[0] != "cpu" and len(set(used)) < train.workers:
+        yield Problem(
+            "train.devices",
+            train.devices,
+            f"{train.workers} trainers need a GPU each: nccl cannot add up over two ranks on one",
+            f"list {train.workers} different devices, or set train.workers: {len(set(used))}",
+        )
+    if train.parallel != "fsdp2":
+        return
+    if blocks.model.backend != "causal_lm":
+        yield Problem(
+            "train.parallel",
+            train.parallel,
+            f"model.backend {blocks.model.backend} has no layers to cut into parts",
+            "replicate, or model.backend: causal_lm",
+        )
+    if blocks.model.autocast == "float16":
+        yield Problem(
+            "train.parallel",
+            train.parallel,
+            "the loss scaling that model.autocast float16 needs is not there for parts of gradients",
+            "model.autocast: bfloat16, or train.parallel: replicate",
         )

@@ -91,33 +91,39 @@ def _packed(rows: Sequence[Row], share: Sequence[int], budget: int) -> list[list
 def collate(rows: Sequence[Row], pad_id: int) -> MicroBatch:
     """Pad rows to one micro-batch: prompts on the left, responses on the right."""
     trajectories = [row.trajectory for row in rows]
-    prompt_ids, prompt_mask = _pad([t.prompt_ids for t in trajectories], np.int64, pad_id, left=True)
-    response_ids, response_mask = _pad([t.response_ids for t in trajectories], np.int64, pad_id)
+    prompts = [t.prompt_ids for t in trajectories]
+    prompt_mask, mask = _mask(prompts, left=True), _mask([row.mask for row in rows])
     return MicroBatch(
-        scoring=ScoringBatch(prompt_ids, prompt_mask, response_ids, response_mask),
-        mask=_pad([row.mask for row in rows], bool)[0],
-        behavior=_pad([t.behavior_logprobs for t in trajectories], np.float32)[0],
-        advantages=_pad([row.advantages for row in rows], np.float32)[0],
-        staleness=_pad([row.staleness for row in rows], np.int64)[0],
-        proximal=_optional([row.proximal for row in rows]),
-        initial=_optional([row.initial for row in rows]),
-        values=_optional([row.values for row in rows]),
-        returns=_optional([row.returns for row in rows]),
+        scoring=ScoringBatch(
+            prompt_ids=_pad(prompts, prompt_mask, np.int64, pad_id),
+            prompt_mask=prompt_mask,
+            response_ids=_pad([t.response_ids for t in trajectories], mask, np.int64, pad_id),
+            response_mask=mask,
+        ),
+        mask=_pad([row.mask for row in rows], mask, bool),
+        behavior=_pad([t.behavior_logprobs for t in trajectories], mask, np.float32),
+        advantages=_pad([row.advantages for row in rows], mask, np.float32),
+        staleness=_pad([row.staleness for row in rows], mask, np.int64),
+        proximal=_optional([row.proximal for row in rows], mask),
+        initial=_optional([row.initial for row in rows], mask),
+        values=_optional([row.values for row in rows], mask),
+        returns=_optional([row.returns for row in rows], mask),
     )
 
 
-def _optional(arrays: list[np.ndarray | None]) -> np.ndarray | None:
-    return None if any(a is None for a in arrays) else _pad(arrays, np.float32)[0]
+def _optional(arrays: list[np.ndarray | None], mask: np.ndarray) -> np.ndarray | None:
+    return None if any(a is None for a in arrays) else _pad(arrays, mask, np.float32)
 
 
-def _pad(
-    arrays: Sequence[np.ndarray], dtype: type, fill: int = 0, *, left: bool = False
-) -> tuple[np.ndarray, np.ndarray]:
-    """(values, mask of what is not padding), each (n, longest)."""
-    width = max(len(a) for a in arrays)
-    values = np.full((len(arrays), width), fill, dtype=dtype)
-    mask = np.zeros((len(arrays), width), dtype=bool)
-    for i, array in enumerate(arrays):
-        place = slice(width - len(array), width) if left else slice(0, len(array))
-        values[i, place], mask[i, place] = array, True
-    return values, mask
+def _mask(arrays: Sequence[np.ndarray], *, left: bool = False) -> np.ndarray:
+    """(n, longest) bool, True where a row of an array's length has a value; padding is on one side."""
+    lengths = np.array([len(array) for array in arrays])[:, None]
+    columns = np.arange(lengths.max())
+    return columns >= lengths.max() - lengths if left else columns < lengths
+
+
+def _pad(arrays: Sequence[np.ndarray], mask: np.ndarray, dtype: type, fill: int = 0) -> np.ndarray:
+    """The arrays as rows of one, at the places of the mask."""
+    values = np.full(mask.shape, fill, dtype=dtype)
+    values[mask] = np.concatenate(arrays)
+    return values

@@ -5,7 +5,6 @@ for action tokens that train; no row holds a token older than K. Advantages are 
 once per batch, before it is split.
 """
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -38,7 +37,7 @@ class Row:
     @property
     def tokens(self) -> int:
         """Tokens in the loss."""
-        return int(self.mask.sum())
+        return int(np.count_nonzero(self.mask))
 
     @property
     def has_signal(self) -> bool:
@@ -57,10 +56,8 @@ class Batch:
 
     def staleness(self) -> dict[int, int]:
         """{age: tokens in the loss}, by rising age."""
-        ages = Counter()
-        for row in self.rows:
-            ages.update(row.staleness[row.mask].tolist())
-        return dict(sorted(ages.items()))
+        ages = np.concatenate([row.staleness[row.mask] for row in self.rows])
+        return {int(age): int(n) for age, n in zip(*np.unique(ages, return_counts=True), strict=True)}
 
 
 def make_batch(
@@ -81,11 +78,9 @@ def make_batch(
     cut = np.array([[_truncated(s) for s in g.samples] for g in groups])
     used = np.where(cut, 0.0, judged) if config.truncated == "zero" else judged
     result = _advantages(torch.from_numpy(used), config, before)
-    rows = [
-        _row(group, sample, float(result.values[i, j]), config.truncated == "mask", version, bound)
-        for i, group in enumerate(groups)
-        for j, sample in enumerate(group.samples)
-    ]
+    samples = [sample for group in groups for sample in group.samples]
+    drop = cut.ravel().tolist() if config.truncated == "mask" else [False] * len(samples)
+    rows = _rows(samples, result.values.ravel().numpy(), drop, version, bound)
     return Batch(rows, float(result.zero_variance.double().mean()), float(judged.mean()), used)
 
 
@@ -104,21 +99,38 @@ def _advantages(
     raise ValueError(f"advantage.name: {config.name!r} is none of group, batch, running_mean, gae")
 
 
-def _row(
-    group: Group, sample: Sample, advantage: float, drop_truncated: bool, version: int, bound: float
-) -> Row:
-    trajectory = sample.trajectory
-    staleness = np.where(trajectory.action_mask, version - trajectory.versions.astype(np.int64), 0)
-    if staleness.min() < 0 or staleness.max() > bound:
-        age = int(staleness.min() if staleness.min() < 0 else staleness.max())
+def _rows(
+    samples: Sequence[Sample], advantages: np.ndarray, drop: Sequence[bool], version: int, bound: float
+) -> list[Row]:
+    """A row a sample, all arrays made at once; those to `drop` have no token in the loss."""
+    trajectories = [sample.trajectory for sample in samples]
+    lengths = [len(trajectory.response_ids) for trajectory in trajectories]
+    masks = np.concatenate([trajectory.action_mask for trajectory in trajectories])
+    versions = np.concatenate([trajectory.versions for trajectory in trajectories])
+    staleness = np.where(masks, version - versions.astype(np.int64), 0)
+    _check_staleness(trajectories, lengths, staleness, version, bound)
+    masks[np.repeat(drop, lengths)] = False
+    each = np.repeat(advantages.astype(np.float32), lengths)
+    ends = np.cumsum(lengths)[:-1]
+    return list(
+        map(Row, trajectories, np.split(masks, ends), np.split(each, ends), np.split(staleness, ends))
+    )
+
+
+def _check_staleness(
+    trajectories: Sequence[Trajectory],
+    lengths: Sequence[int],
+    staleness: np.ndarray,
+    version: int,
+    bound: float,
+) -> None:
+    wrong = np.flatnonzero((staleness < 0) | (staleness > bound))
+    if len(wrong):
+        culprit = trajectories[int(np.searchsorted(np.cumsum(lengths), wrong[0], side="right"))].id
         raise StalenessError(
-            f"group {group.number} ({group.task_id}), sample {trajectory.id.sample}: a token has "
-            f"staleness {age} at version {version}; allowed is 0 to {bound:g}"
+            f"group {culprit.group}, sample {culprit.sample}: a token has staleness "
+            f"{staleness[wrong[0]]} at version {version}; allowed is 0 to {bound:g}"
         )
-    mask = trajectory.action_mask.copy()
-    if drop_truncated and _truncated(sample):
-        mask[:] = False
-    return Row(trajectory, mask, np.full(len(mask), advantage, dtype=np.float32), staleness)
 
 
 def _rewards(groups: Sequence[Group]) -> np.ndarray:

@@ -6,6 +6,7 @@ is written does not tell how many trainers there were.
 """
 
 import copy
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -28,6 +29,9 @@ def shard(model: torch.nn.Module, *heads: torch.nn.Module) -> None:
     from torch.distributed.device_mesh import init_device_mesh  # these take seconds to load
     from torch.distributed.fsdp import fully_shard
 
+    warnings.filterwarnings(
+        "ignore", message="FSDP2-wrapped module .* returned a view"
+    )  # nobody writes to it
     layers = _decoder_layers(model)
     device = next(model.parameters()).device
     mesh = init_device_mesh(device.type, (torch.distributed.get_world_size(),))
