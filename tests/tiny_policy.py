@@ -45,7 +45,7 @@ def run_config(**blocks: dict) -> RunConfig:
 
 
 def tiny_model(kind: str = "qwen2", seed: int = 0) -> PreTrainedModel:
-    """`qwen2` (rotary, two key-value heads), `qwen2-eager`, `llama-untied`, or `gpt2` (absolute positions, dropout)."""
+    """`qwen2` (rotary, two key-value heads), `qwen2-eager`, `llama-untied`, `gpt2` (positions, dropout)."""
     torch.manual_seed(seed)
     special = {"bos_token_id": None, "eos_token_id": STOP, "pad_token_id": STOP}
     if kind == "gpt2":

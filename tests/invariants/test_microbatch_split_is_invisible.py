@@ -1,4 +1,4 @@
-"""Invariant 7: loss and gradient do not depend on micro-batch size, order, padding or the number of trainers."""
+"""Invariant 7: loss and gradient do not depend on micro-batches, order, padding or the number of trainers."""
 
 from dataclasses import asdict
 

@@ -144,5 +144,5 @@ def test_a_checkpoint_does_not_tell_how_many_trainers_wrote_it(trainer_pair, tmp
 def test_a_model_without_a_list_of_layers_is_refused_by_name():
     model = tiny_model()
     model.model.layers = torch.nn.Sequential(*model.model.layers)
-    with pytest.raises(Unshardable, match="fsdp2: Qwen2ForCausalLM has no list of its 2 layers.*replicate"):
+    with pytest.raises(Unshardable, match=r"fsdp2: Qwen2ForCausalLM has no list of its 2 layers.*replicate"):
         shard(model)
