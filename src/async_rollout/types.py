@@ -1,8 +1,9 @@
 """What travels between the parts: samples, verdicts, prompt groups, and what an update did.
 
 These hold always: per-token arrays of one trajectory have one length; the stop token is
-part of the response; a token's version is that of the weights whose logits it was sampled
-from. numpy only, so that processes without torch can use them.
+part of the response; its first token is an action; a token's version is that of the weights
+whose logits it was sampled from, and along a response versions never go back. numpy only, so
+that processes without torch can use them.
 """
 
 from dataclasses import dataclass
@@ -66,6 +67,15 @@ class Trajectory(Plain):
     action_mask: np.ndarray  # (L,) bool, False for tokens that an environment wrote; the first is True
     finish_reason: FinishReason
 
+    def __reduce__(self) -> tuple:
+        # One piece of memory in place of five arrays: a third of the time, and every sample travels twice.
+        arrays = (self.prompt_ids, self.response_ids, self.behavior_logprobs, self.versions, self.action_mask)
+        memory = b"".join(
+            array.astype(kind, copy=False).tobytes() for array, kind in zip(arrays, _KINDS, strict=True)
+        )
+        sizes = (len(self.prompt_ids), len(self.response_ids))
+        return _trajectory, (*self.id, *sizes, bytearray(memory), self.finish_reason)
+
     @property
     def turns(self) -> list[tuple[slice, slice]]:
         """Place of each turn's actions, and of the observation after them (empty after the last)."""
@@ -80,12 +90,28 @@ class Trajectory(Plain):
     @property
     def interrupted_turns(self) -> int:
         """Turns with actions of more than one policy version."""
+        if self.versions[0] == self.versions[-1]:
+            return 0
         return sum(len(set(self.versions[actions].tolist())) > 1 for actions, _ in self.turns)
 
     @property
     def oldest_version(self) -> int:
-        """Version of the oldest action token: what the staleness bound looks at."""
-        return int(self.versions[self.action_mask].min())
+        """Version of the oldest action token, the first: what the staleness bound looks at."""
+        return int(self.versions[0])
+
+
+_KINDS = tuple(np.dtype(kind) for kind in (np.int32, np.int32, np.float32, np.int32, bool))
+
+
+def _trajectory(
+    group: int, sample: int, attempt: int, prompt: int, response: int, memory: bytearray, reason: FinishReason
+) -> Trajectory:
+    """A pickled trajectory: its arrays are views of the one piece of memory, and can be written."""
+    arrays, start = [], 0
+    for kind, length in zip(_KINDS, (prompt, response, response, response, response), strict=True):
+        arrays.append(np.frombuffer(memory, kind, length, start))
+        start += length * kind.itemsize
+    return Trajectory(SampleId(group, sample, attempt), *arrays, reason)
 
 
 @dataclass(frozen=True, slots=True)

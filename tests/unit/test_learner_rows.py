@@ -28,7 +28,7 @@ def test_token_older_than_k_names_group_and_age():
     versions = batch[1].samples[2].trajectory.versions.copy()
     versions[0] = 2
     batch[1] = changed(batch[1], 2, versions=versions)
-    with pytest.raises(StalenessError, match=r"group 1 \(task-1\), sample 2: a token has staleness 5"):
+    with pytest.raises(StalenessError, match=r"group 1, sample 2: a token has staleness 5"):
         make_batch(batch, AdvantageConfig(), version=7, bound=4)
     make_batch(batch, AdvantageConfig(), version=7, bound=float("inf"))
 

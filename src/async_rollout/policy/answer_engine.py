@@ -61,10 +61,9 @@ class AnswerEngine:
 
     def step(self) -> list[Trajectory]:
         """One more character for every running sample; returns the finished."""
+        self._choose_new()
         going, finished = [], []
         for sample in self._samples:
-            if sample.response is None:
-                sample.response, sample.logprob = self._choose(sample.request, self._noise(sample.request.id))
             sample.versions.append(self.version)
             done = len(sample.versions) == min(len(sample.response), sample.request.max_new_tokens)
             (finished if done else going).append(sample)
@@ -78,8 +77,12 @@ class AnswerEngine:
         self.version = version
         return Recompute(sum(s.response is not None for s in self._samples), 0, 0.0)
 
-    def _noise(self, sample_id: SampleId) -> float:
-        return float(uniforms(stream_keys(self._seed, [sample_id]), np.zeros(1))[0])
+    def _choose_new(self) -> None:
+        """Answers for the samples that have none yet."""
+        if new := [sample for sample in self._samples if sample.response is None]:
+            keys = stream_keys(self._seed, [sample.request.id for sample in new])
+            for sample, noise in zip(new, uniforms(keys, np.zeros(len(new))).tolist(), strict=True):
+                sample.response, sample.logprob = self._choose(sample.request, noise)
 
 
 def _trajectory(sample: _Running, reason: FinishReason) -> Trajectory:

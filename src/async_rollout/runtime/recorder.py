@@ -143,7 +143,7 @@ class Recorder:
             writer.close()
 
     def _count(self, what: str, trajectory: Trajectory, version: int, ages: str) -> None:
-        tokens = int(trajectory.action_mask.sum())
+        tokens = int(np.count_nonzero(trajectory.action_mask))
         self.totals.samples[what] += 1
         self.totals.tokens[what] += tokens
         if ages == "dropped":
