@@ -3,6 +3,7 @@
 import json
 import os
 import platform
+import time
 from pathlib import Path
 
 import pytest
@@ -18,11 +19,11 @@ from async_rollout.records.states import STATES, STATES_FILE, StateLog, StateRow
 from summaries import a_cell, cell_directory, write_cell
 
 
-def enter(directory: Path, *states: str, host: str = "elsewhere", pid: int = 1) -> None:
+def enter(directory: Path, *states: str, host: str = "elsewhere", pid: int = 1, moment: float = 5.0) -> None:
     log = JsonlWriter(directory / STATES_FILE)
     for state in states:
         reason, detail = ("killed", "by signal 9") if state == "failed" else ("", "")
-        log.write(StateRow(5.0, state, 1, host, pid, reason, detail))
+        log.write(StateRow(moment, state, 1, host, pid, reason, detail))
     log.close()
 
 
@@ -97,11 +98,14 @@ def test_the_last_state_is_read_and_damage_is_no_state(tmp_path: Path) -> None:
 def test_a_sweep_is_under_way_while_a_cell_of_it_is_at_work(tmp_path: Path) -> None:
     ours = tmp_path / "ours"
     assert not is_at_work(ours)
-    enter(ours, "running", host=platform.node(), pid=os.getpid())
+    here = {"host": platform.node(), "moment": time.time()}
+    enter(ours, "running", pid=os.getpid(), **here)
     assert is_at_work(ours)
-    enter(ours, "done", host=platform.node(), pid=os.getpid())
+    enter(ours, "done", pid=os.getpid(), **here)
     assert not is_at_work(ours)
-    enter(ours, "running", host=platform.node(), pid=2**22 + 1)  # no such process
+    enter(ours, "running", pid=2**22 + 1, **here)  # no such process
+    assert not is_at_work(ours)
+    enter(ours, "running", pid=os.getpid(), host=platform.node(), moment=5.0)  # its number was given again
     assert not is_at_work(ours)
     theirs = tmp_path / "theirs"
     enter(theirs, "running")

@@ -1,5 +1,7 @@
 """Every table of the catalog can be built, from nothing too; the workflow has the catalog's captions."""
 
+import os
+import time
 from pathlib import Path
 
 import pytest
@@ -63,3 +65,23 @@ def test_the_workflow_has_the_catalogs_caption(name: str) -> None:
 def test_all_files_are_written_and_no_other(sweep, tmp_path: Path) -> None:
     write_tables(sweep, tmp_path, ReportConfig())
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(table_files())
+
+
+@pytest.mark.long
+def test_two_thousand_cells_take_seconds(tmp_path: Path, monkeypatch) -> None:
+    """Seconds of this process alone, so that a busy machine makes no difference."""
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
+    places = [("sync", 0), *((mode, k) for mode in ("areal", "lagged") for k in (0, 1, 2, 4, 8, 16, "inf"))]
+    algorithms = ("grpo", "sao", "grpo_dis", "single_dis")
+    cells = [
+        a_cell(mode=mode, k=k, algorithm=algorithm, arm=arm, seed=seed)
+        for mode, k in places
+        for algorithm in algorithms
+        for arm in ("", "behavior", "clamp")
+        for seed in range(12)
+    ]
+    assert len(cells) > 2000
+    paths = write_grid(tmp_path, cells)
+    begun = time.process_time()
+    write_tables(collect(paths), tmp_path / "tables", ReportConfig())
+    assert time.process_time() - begun < 30

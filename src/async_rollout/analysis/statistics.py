@@ -100,7 +100,9 @@ def t_quantile(degrees: int) -> float:
 
 @lru_cache(maxsize=16384)
 def bootstrap_interval(values: tuple[float, ...]) -> tuple[float, float]:
-    """95 % percentile bootstrap interval of the mean of two values or more, always the same draws."""
+    """95 % percentile bootstrap interval of the mean of two sorted values or more, always the same draws."""
+    if values[0] == values[-1]:
+        return values[0], values[0]
     from scipy.stats import bootstrap  # half a second to import
 
     found = bootstrap(

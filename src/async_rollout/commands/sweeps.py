@@ -90,9 +90,17 @@ def is_at_work(cell: Path) -> bool:
     if last is None or last.state not in ("setting up", "running", "evaluating"):
         return False
     if last.host == platform.node():
-        return psutil.pid_exists(last.pid)
+        return _began_before(last.pid, last.time)
     touched = max((file.stat().st_mtime for file in cell.iterdir() if file.is_file()), default=0.0)
     return time.time() - touched < QUIET_SEC
+
+
+def _began_before(pid: int, moment: float) -> bool:
+    """True if this process is alive and no later one to which its number was given again."""
+    try:
+        return psutil.Process(pid).create_time() <= moment
+    except (psutil.NoSuchProcess, ValueError, OverflowError):
+        return False
 
 
 def block_from_json(model: type[B], text: str) -> B:

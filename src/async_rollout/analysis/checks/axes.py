@@ -92,7 +92,7 @@ def _bound(group: Group) -> Iterator[Check]:
 
 def _lag(group: Group) -> Iterator[Check]:
     for cell, summary in group.done:
-        due = min(group.first.k, summary.updates - 1)
+        due = int(min(float(cell.k), summary.updates - 1))
         if summary.staleness_max != due:
             text = f"the oldest trained token was {summary.staleness_max} versions old, lagged makes it {due}"
             yield Check("error", text, cell)
