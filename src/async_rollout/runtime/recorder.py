@@ -148,7 +148,8 @@ class Recorder:
         self.totals.tokens[what] += tokens
         if ages == "dropped":
             self._dropped[what] += tokens
-        for of, count in _runs(trajectory.versions[trajectory.action_mask]):
+        whole = tokens == len(trajectory.versions)  # no environment wrote any
+        for of, count in _runs(trajectory.versions if whole else trajectory.versions[trajectory.action_mask]):
             self.totals.ages[ages][version - of] += count
 
     def _row(self, sample: Sample, group: int, task_id: str, version: int, reason: str | None) -> ResultRow:
@@ -232,8 +233,10 @@ def _metrics_row(
 
 def _runs(versions: np.ndarray) -> list[list[int]]:
     """Runs of equal versions as [version, length]."""
-    if len(versions) and versions[0] == versions[-1]:  # versions never go back: one run
+    if not len(versions):
+        return []
+    if versions[0] == versions[-1]:  # versions never go back: one run
         return [[int(versions[0]), len(versions)]]
-    starts = np.flatnonzero(np.diff(versions, prepend=versions[:1] - 1))
-    lengths = np.diff(starts, append=len(versions))
-    return [[int(versions[s]), int(n)] for s, n in zip(starts, lengths, strict=True)]
+    starts = [0, *(np.flatnonzero(versions[1:] != versions[:-1]) + 1).tolist()]
+    ends = [*starts[1:], len(versions)]
+    return [[int(versions[start]), end - start] for start, end in zip(starts, ends, strict=True)]
