@@ -30,17 +30,19 @@ def test_a_run_under_way_is_asked_first():
             stopping.leave()
 
 
-def test_a_second_signal_is_obeyed_at_once():
+def test_a_signal_that_is_sent_again_changes_nothing():
+    """Slurm sends SIGTERM twice at a time limit; the step under way is still kept."""
     stopping = Stopping(60)
     with stopping.heeded(), stopping.patience():
-        os.kill(os.getpid(), signal.SIGTERM)
-        with pytest.raises(SystemExit):
-            os.kill(os.getpid(), signal.SIGTERM)
+        for number in (signal.SIGTERM, signal.SIGTERM, signal.SIGUSR1):
+            os.kill(os.getpid(), number)
+        assert stopping.requested
 
 
 def test_when_the_grace_time_is_over_it_leaves():
     stopping, begun, before = Stopping(0.2), time.monotonic(), set(threading.enumerate())
     with stopping.heeded(), stopping.patience():
+        os.kill(os.getpid(), signal.SIGTERM)
         os.kill(os.getpid(), signal.SIGTERM)
         with pytest.raises(SystemExit):
             time.sleep(20)

@@ -63,6 +63,7 @@ wildcard_constraints:
     dataset="[a-z0-9-]+",
     cell="[^/]+",
     data="data(-[0-9a-f]{8})?",
+    figure="|".join(FIGURES),
 
 
 def expected_cells():
@@ -80,6 +81,7 @@ def expected_cells():
 
 
 onstart:
+    use_a_status_command_that_answers()
     cancel_orphans()
     write_expected(Path(EXPERIMENT), expected_cells())
 

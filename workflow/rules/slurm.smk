@@ -88,11 +88,6 @@ def cancel_orphans():
 def use_a_status_command_that_answers():
     """`sacct` is Snakemake's choice wherever it is installed, and without accounting it never answers."""
     settings = workflow.executor_settings
-    if getattr(settings, "status_command", None) != "sacct":
-        return
-    if "accounting_storage/none" in slurm("scontrol", "show", "config"):
+    asks = getattr(settings, "status_command", None)
+    if asks == "sacct" and "accounting_storage/none" in slurm("scontrol", "show", "config"):
         settings.status_command = "squeue"
-
-
-if workflow.is_main_process:
-    use_a_status_command_that_answers()

@@ -1,8 +1,8 @@
 """SIGTERM and SIGUSR1: what a cluster sends before it takes the machine away.
 
 A run under way ends its step, keeps its state and leaves, if that fits its grace time;
-anything else leaves at once. Either way the exit code is 143, and a second signal is obeyed
-at once. Ctrl-C is never delayed.
+anything else leaves at once. Either way the exit code is 143. A signal that is sent again
+changes nothing: Slurm does so at a time limit, within a second. Ctrl-C is never delayed.
 """
 
 import os
@@ -22,6 +22,7 @@ class Stopping:
         self._grace = grace_sec
         self._patient = False
         self._timer: threading.Timer | None = None
+        self._over = False  # the grace time
         self.requested = False
 
     @contextmanager
@@ -38,7 +39,7 @@ class Stopping:
 
     @contextmanager
     def patience(self) -> Iterator[None]:
-        """Inside, a first signal only sets `requested`; whoever sees it calls `leave` in time."""
+        """Inside, a signal only sets `requested`; whoever sees it calls `leave` in time."""
         self._patient = True
         try:
             yield
@@ -50,9 +51,14 @@ class Stopping:
         raise SystemExit(EXIT_CODE)
 
     def _asked(self, signum: int, frame: object) -> None:
-        if self.requested or not self._patient:
+        if self._over or not self._patient:
             self.leave()
-        self.requested = True
-        self._timer = threading.Timer(self._grace, os.kill, (os.getpid(), signal.SIGTERM))
-        self._timer.daemon = True
-        self._timer.start()
+        if not self.requested:
+            self.requested = True
+            self._timer = threading.Timer(self._grace, self._lose_patience)
+            self._timer.daemon = True
+            self._timer.start()
+
+    def _lose_patience(self) -> None:
+        self._over = True
+        os.kill(os.getpid(), signal.SIGTERM)  # so that the main thread leaves, whatever it waits for
