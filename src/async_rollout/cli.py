@@ -5,6 +5,7 @@ Exit codes: 0 done, 1 failed, 2 an error in what was asked for (nothing has been
 """
 
 import os
+import signal
 import sys
 from argparse import ArgumentParser
 from collections.abc import Sequence
@@ -34,6 +35,8 @@ COMMANDS = {
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code."""
+    if argv is None:  # the workflow's shell ignores SIGTERM and would pass that on
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
     argv = list(sys.argv[1:] if argv is None else argv)
     if not argv or argv[0] not in COMMANDS:
         _overview().parse_args(argv or ["--help"])
