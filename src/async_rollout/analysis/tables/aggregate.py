@@ -1,12 +1,12 @@
-"""Means over seeds: as a reader wants them, and every measure with all its statistics."""
+"""Means over seeds, as a reader wants them."""
 
 import math
 
 import pandas as pd
 
 from async_rollout.analysis.collect import Cells
-from async_rollout.analysis.columns import AGGREGATED, COLUMNS, NOT_REACHED, RATES
-from async_rollout.analysis.groups import GROUP, PARTS, column_names, estimate_columns
+from async_rollout.analysis.columns import AGGREGATED, COLUMNS, NOT_REACHED
+from async_rollout.analysis.groups import GROUP, column_names, estimate_columns
 from async_rollout.analysis.statistics import estimate
 from async_rollout.analysis.tables.headline import summary_headline
 from async_rollout.config.report import ReportConfig
@@ -14,7 +14,7 @@ from async_rollout.config.report import ReportConfig
 _AXES = ["dataset", "mode", "algorithm", "arm", "k", "decoupled"]
 _COUNTS = ["seeds", "n", "collapsed", "timed_n", "reached", "staleness_max"]
 _SPREAD = ("mean", "std")
-FINISHED = ("done", "collapsed")
+_FINISHED = ("done", "collapsed")
 
 
 def mode_aggregate(cells: Cells, report: ReportConfig) -> pd.DataFrame:
@@ -25,7 +25,7 @@ def mode_aggregate(cells: Cells, report: ReportConfig) -> pd.DataFrame:
     """
     rows = []
     for axes, group in _groups(cells, report):
-        done = group[group["status"].isin(FINISHED)]
+        done = group[group["status"].isin(_FINISHED)]
         timed = _timed(done)
         row = axes | {
             "seeds": len(group),
@@ -40,20 +40,6 @@ def mode_aggregate(cells: Cells, report: ReportConfig) -> pd.DataFrame:
         rows.append(row)
     columns = [*GROUP, *_COUNTS, *column_names(*AGGREGATED, parts=_SPREAD)]
     return pd.DataFrame(rows, columns=columns)
-
-
-def analysis_aggregated(cells: Cells, report: ReportConfig) -> pd.DataFrame:
-    """A row for each combination of `GROUP` and each measure: n, mean, deviation, both intervals."""
-    rows = []
-    for axes, group in _groups(cells, report):
-        done = group[group["status"].isin(FINISHED)]
-        for name in AGGREGATED:
-            found = estimate(_known(done, name))
-            if name in RATES:
-                found = found.within(0.0, 1.0)
-            row = axes | {"seeds": len(group), "measure": name, "n": found.n}
-            rows.append(row | {part: getattr(found, part) for part in PARTS})
-    return pd.DataFrame(rows, columns=[*GROUP, "seeds", "measure", "n", *PARTS])
 
 
 def _groups(cells: Cells, report: ReportConfig):

@@ -88,7 +88,7 @@ TABLES = {
         "Cells that are missing, failed, collapsed, damaged, or needed more than one attempt, and why.",
     ),
     "analysis_aggregated": Entry(
-        "aggregate",
+        "measures",
         "Every measure with its statistics",
         "A row for each group of seeds and each measure: n, mean, standard deviation, 95 % intervals "
         "(Student's t and percentile bootstrap). Speeds leave out cells that needed more than one "

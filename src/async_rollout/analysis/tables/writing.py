@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from async_rollout.analysis.columns import COLUMNS, NOT_REACHED, show, show_interval
-from async_rollout.records.files import write_json, write_text
+from async_rollout.records.files import write_text
 
 
 def display(frame: pd.DataFrame) -> pd.DataFrame:
@@ -36,8 +36,10 @@ def write_table(frame: pd.DataFrame, stem: Path) -> None:
 
 
 def write_records(frame: pd.DataFrame, path: Path) -> None:
-    """The rows of the frame as a list of objects; what is not a finite number is null."""
-    write_json(path, json.loads(frame.to_json(orient="records", double_precision=10)))
+    """The rows of the frame as a list of objects, one a line; what is not a finite number is null."""
+    rows = json.loads(frame.to_json(orient="records", double_precision=10))
+    lines = ",\n".join(json.dumps(row, allow_nan=False, ensure_ascii=False) for row in rows)
+    write_text(path, f"[\n{lines}\n]\n")
 
 
 def _plain(frame: pd.DataFrame) -> pd.DataFrame:
