@@ -6,6 +6,7 @@ until the commit that the group ends in; nothing else may be handed over meanwhi
 
 import time
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from async_rollout.config.run import RunConfig
 from async_rollout.rewards.backend import Rewards
@@ -25,6 +26,15 @@ from async_rollout.types import Group, Sample, SampleId, Trajectory, Verdict
 
 _POLL_SEC = 0.5
 UNJUDGED = Verdict(reward=float("nan"), verdict="unjudged", infrastructure=True)
+
+
+class _Ended(NamedTuple):
+    """A commit, and how things stood when it was heard of."""
+
+    message: say.Committed
+    groups: tuple[Group, ...]
+    waiting: int
+    running: int
 
 
 class Controller:
@@ -71,6 +81,7 @@ class Controller:
         )
         self._requested: int | None = None  # version of the trainer's open request
         self._leased: tuple[Group, ...] = ()
+        self._ended: _Ended | None = None  # what the last commit trained, until it is written down
         self._version = store.version
         self.collapsed = False
 
@@ -79,6 +90,7 @@ class Controller:
         while self._version < self._run.train.updates and not self.collapsed:
             self._supply.dispatch(self._version, self._may_submit)
             self._hand_over()
+            self._record()
             self._supervisor.poll(self._rewards.waitables(), min(_POLL_SEC, self._rewards.patience()))
             for worker in list(self._supervisor.workers):
                 self._listen(worker)
@@ -89,6 +101,7 @@ class Controller:
                 f"version {self._version}/{self._run.train.updates}, "
                 f"queue {self._replay.waiting}+{self._replay.running}, {len(self._judging)} being judged"
             )
+        self._record()
 
     @property
     def rollout(self) -> Worker:
@@ -185,6 +198,7 @@ class Controller:
         if self._requested is None:
             return
         if self._keeper.wanted(self._requested):
+            self._record()
             place = self._keeper.stage(self._requested)
             self._requested = None
             self._supervisor.send(self._trainer, say.Keep(str(place)))
@@ -226,17 +240,26 @@ class Controller:
 
     def _committed(self, message: say.Committed) -> None:
         self._version = message.version
-        row = self._recorder.committed(
-            message.version,
-            message.metrics,
-            self._leased,
-            waiting=self._replay.waiting,
-            running=self._replay.running,
-            wait_sec=message.wait_sec,
-            step_sec=message.step_sec,
-        )
+        self._ended = _Ended(message, self._leased, self._replay.waiting, self._replay.running)
         self._leased = ()
         self._drop_stale(self._version)
+        if self._run.collapse.windows:  # it decides whether there is another batch
+            self._record()
+
+    def _record(self) -> None:
+        """Write down what the last commit trained, once the trainer has its next batch."""
+        if self._ended is None:
+            return
+        ended, self._ended = self._ended, None
+        row = self._recorder.committed(
+            ended.message.version,
+            ended.message.metrics,
+            ended.groups,
+            waiting=ended.waiting,
+            running=ended.running,
+            wait_sec=ended.message.wait_sec,
+            step_sec=ended.message.step_sec,
+        )
         self._progress.commit(row)
         self.collapsed = collapsed(self._recorder.commits, self._run.collapse)
 
