@@ -72,7 +72,9 @@ for (const button of document.querySelectorAll(".enlarge")) {
     if (!event.target.closest("a")) enlarge(plot);
   });
   plot.addEventListener("keydown", (event) => {
-    if (event.key === "Enter" && event.target === plot) enlarge(plot);
+    if (event.key !== "Enter" || event.target !== plot) return;
+    event.preventDefault(); // or the same Enter would press the button that now has the focus
+    enlarge(plot);
   });
 }
 
