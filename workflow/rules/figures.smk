@@ -1,26 +1,28 @@
 localrules:
-    figures,
+    figure,
 
 
-rule figures:
+# One job a figure: a new figure, or a new caption, redraws no other.
+rule figure:
     input:
         summaries_of,
     output:
         png=report(
-            expand(f"{EXPERIMENT}/{{{{dataset}}}}/figures/{{name}}.png", name=FIGURES),
-            caption="../report/figures.rst",
+            f"{EXPERIMENT}/{{dataset}}/figures/{{figure}}.png",
+            caption="../report/figure.rst",
             category="Figures",
             subcategory="{dataset}",
+            labels=lambda wildcards: {
+                "dataset": wildcards.dataset,
+                "figure": FIGURES[wildcards.figure].title,
+            },
         ),
-        rest=expand(
-            f"{EXPERIMENT}/{{{{dataset}}}}/figures/{{name}}.{{ending}}",
-            name=FIGURES,
-            ending=["svg", "csv"],
-        ),
+        svg=f"{EXPERIMENT}/{{dataset}}/figures/{{figure}}.svg",
+        csv=f"{EXPERIMENT}/{{dataset}}/figures/{{figure}}.csv",
     log:
-        f"{LOGS}/{{dataset}}/figures.log",
+        f"{LOGS}/{{dataset}}/figures/{{figure}}.log",
     benchmark:
-        f"{LOGS}/{{dataset}}/figures.tsv"
+        f"{LOGS}/{{dataset}}/figures/{{figure}}.tsv"
     conda:
         "../../envs/environment.yaml"
     threads: 1
@@ -28,7 +30,9 @@ rule figures:
         mem_mb=1000,
     params:
         sweep=sweep_json,
+        caption=lambda wildcards: FIGURES[wildcards.figure].caption,
     message:
-        "Figures of dataset {wildcards.dataset}"
+        "Figure {wildcards.figure} of dataset {wildcards.dataset}"
     shell:
-        "async-rollout figures --sweep {params.sweep:q} --dataset {wildcards.dataset} > {log:q} 2>&1"
+        "async-rollout figures --sweep {params.sweep:q} --dataset {wildcards.dataset} "
+        "--figure {wildcards.figure} > {log:q} 2>&1"

@@ -1,10 +1,13 @@
 """Cells that differ in seed only, and how they are named."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from async_rollout.analysis.collect import Cells, mode_rank
 from async_rollout.config.cells import Cell
 from async_rollout.records.summary import Summary
+
+Seeds = list[tuple[Cell, Summary]]
 
 
 @dataclass(frozen=True)
@@ -15,12 +18,17 @@ class Variant:
     arm: str
     objective: str
 
+    @property
+    def treatment(self) -> str:
+        """Objective, or arm (objective): what differs where the algorithm is the same."""
+        if self.arm in ("", self.objective):
+            return self.objective
+        return f"{self.arm} ({self.objective})"
+
     def label(self, others: "list[Variant]") -> str:
-        """As short as it can be while it differs from `others`."""
-        parts = [self.algorithm] if len({v.algorithm for v in others}) > 1 else []
-        if self.arm and self.arm != self.objective:
-            parts.append(self.arm)
-        return ", ".join([*parts, f"{self.objective} objective"])
+        """The treatment, after the algorithm if `others` have several."""
+        several = len({v.algorithm for v in others}) > 1
+        return f"{self.algorithm}, {self.treatment}" if several else self.treatment
 
 
 def variant_of(summary: Summary) -> Variant:
@@ -29,9 +37,15 @@ def variant_of(summary: Summary) -> Variant:
 
 
 def variants(cells: Cells) -> list[Variant]:
-    """All variants of the finished cells, in order of their cells."""
+    """All variants of the finished cells: by algorithm, the base arm first, `live` before others."""
     found = dict.fromkeys(variant_of(summary) for _, summary in cells.done())
     return sorted(found, key=lambda v: (v.algorithm, v.arm != "", v.arm, v.objective != "live", v.objective))
+
+
+def treatments(cells: Cells) -> list[str]:
+    """Treatments of all variants, the base arm's first."""
+    order = sorted(variants(cells), key=lambda v: (v.arm != "", v.arm, v.objective != "live", v.objective))
+    return list(dict.fromkeys(variant.treatment for variant in order))
 
 
 def bounds(cells: Cells) -> list:
@@ -44,7 +58,13 @@ def modes(cells: Cells) -> list[str]:
     return sorted({cell.mode for cell, _ in cells.done()}, key=lambda mode: (mode_rank(mode), mode))
 
 
-def by_schedule(cells: Cells, variant: Variant) -> dict[tuple[str, int | str], list[tuple[Cell, Summary]]]:
+def schedules(cells: Cells) -> list[tuple[str, int | str]]:
+    """(mode, K) of the finished cells, sync first."""
+    found = {(cell.mode, cell.k) for cell, _ in cells.done()}
+    return sorted(found, key=lambda s: (mode_rank(s[0]), s[0], float(s[1])))
+
+
+def by_schedule(cells: Cells, variant: Variant) -> dict[tuple[str, int | str], Seeds]:
     """Seeds by (mode, K) of one variant. Synchronous runs of the same algorithm and arm stand beside
     each objective: at staleness 0 the sweep has one cell for them."""
     found: dict[tuple[str, int | str], list] = {}
@@ -55,3 +75,13 @@ def by_schedule(cells: Cells, variant: Variant) -> dict[tuple[str, int | str], l
         if same:
             found.setdefault((cell.mode, cell.k), []).append((cell, summary))
     return found
+
+
+def is_timed(cell: Cell, summary: Summary) -> bool:
+    """True if the cell's speed means something: one attempt, and a lag that was not made on purpose."""
+    return summary.attempts == 1 and cell.mode != "lagged"
+
+
+def keep(cells: Cells, wanted: Callable[[Cell, Summary], bool]) -> Seeds:
+    """The finished cells that are `wanted`, in order."""
+    return [(cell, summary) for cell, summary in cells.done() if wanted(cell, summary)]

@@ -1,4 +1,4 @@
-"""`async-rollout figures CONFIG`: every figure of each dataset, as png and svg, and its points as csv."""
+"""`async-rollout figures CONFIG`: figures of each dataset, as png and svg, and their points as csv."""
 
 from argparse import ArgumentParser, Namespace
 
@@ -9,6 +9,7 @@ from async_rollout.commands.sweeps import (
     gathered,
     sweep_or_json,
 )
+from async_rollout.config.errors import ConfigError, Problem, closest
 from async_rollout.places import dataset_directory
 
 
@@ -16,6 +17,7 @@ def configure(parser: ArgumentParser) -> None:
     """Arguments of the command."""
     add_sweep_or_json(parser)
     add_dataset(parser)
+    parser.add_argument("--figure", metavar="NAME", help="only this figure")
 
 
 def execute(args: Namespace) -> None:
@@ -23,9 +25,11 @@ def execute(args: Namespace) -> None:
     sweep = sweep_or_json(args)
     from async_rollout.analysis.figures.catalog import FIGURES, write_figure
 
+    if args.figure not in (None, *FIGURES):
+        raise ConfigError([Problem("--figure", args.figure, "no such figure", closest(args.figure, FIGURES))])
     found = gathered(sweep)
     for dataset in chosen_datasets(sweep, args.dataset):
         directory = dataset_directory(sweep, dataset) / "figures"
-        for name in FIGURES:
-            write_figure(name, found.of_dataset(dataset), directory)
+        for name in [args.figure] if args.figure else FIGURES:
+            write_figure(name, found.of_dataset(dataset), directory, sweep.report)
         print(directory)

@@ -1,32 +1,31 @@
-"""How the figures look, and how they are saved so that the same data gives the same bytes.
+"""How the figures look.
 
-Colors are Okabe and Ito's, which the color-blind can tell apart; markers and line styles
-repeat what colors say, so that print in gray can be read.
+Objectives and arms have Okabe and Ito's colors, which the color-blind can tell apart; bounds K, which
+have an order, have viridis from dark to light. Markers and line styles repeat what colors say, so that
+print in gray can be read. Sizes are those of the printed page: text is 8 points or more.
 """
 
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from pathlib import Path
 
 import matplotlib as mpl
-import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-
-from async_rollout.analysis.collect import Cells
+from matplotlib.ticker import FuncFormatter
 
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C6D31")
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
-LINES = ("-", (0, (5, 2)), (0, (1, 1.3)), (0, (5, 1.5, 1, 1.5)))
+MARKERS = ("o", "s", "^", "D", "v", "P", "h", "*")
+LINES = ("-", (0, (5, 2)), (0, (1, 1.3)), (0, (5, 1.5, 1, 1.5)), (0, (8, 2)), (0, (3, 1, 1, 1, 1, 1)))
 SYNC = "#555555"
 MODE_COLORS = {"sync": SYNC, "areal": COLORS[0], "async": COLORS[1], "lagged": COLORS[2]}
-MODE_LINES = {"sync": LINES[1], "areal": LINES[0], "async": LINES[3], "lagged": LINES[2]}
-DPI = 200
+BAD = "#b00020"  # collapsed, missing, bounds
+FAINT = "#666666"
+WIDTH = 7.2  # inches: a page with margins
+THOUSANDS = FuncFormatter(lambda value, _: f"{value:,.6g}".replace("-", "−"))
 _STYLE = {
     "font.size": 9,
-    "axes.titlesize": 9.5,
+    "axes.titlesize": 9,
+    "axes.labelsize": 9,
+    "xtick.labelsize": 8,
+    "ytick.labelsize": 8,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.grid": True,
@@ -35,19 +34,12 @@ _STYLE = {
     "axes.axisbelow": True,
     "legend.frameon": False,
     "legend.fontsize": 8.5,
-    "legend.handlelength": 3.0,
+    "legend.title_fontsize": 8.5,
+    "legend.handlelength": 2.6,
     "svg.hashsalt": "async-rollout",
     "svg.fonttype": "path",
     "figure.dpi": 100,
 }
-
-
-@dataclass(frozen=True)
-class Drawing:
-    """A figure and the numbers in it: a row a point, with the id of its `cell`."""
-
-    figure: Figure
-    points: pd.DataFrame
 
 
 def styled() -> AbstractContextManager:
@@ -55,62 +47,38 @@ def styled() -> AbstractContextManager:
     return mpl.rc_context(_STYLE)
 
 
-def new_figure(width: float, height: float) -> Figure:
-    """An empty figure (inches) whose parts make room for each other."""
-    figure = Figure(figsize=(width, height), layout="constrained")
-    FigureCanvasAgg(figure)
-    return figure
-
-
-def save(drawing: Drawing, stem: Path) -> None:
-    """`stem`.png, .svg and .csv; without dates."""
-    stem.parent.mkdir(parents=True, exist_ok=True)
-    drawing.figure.savefig(stem.with_name(f"{stem.name}.png"), dpi=DPI, metadata={"Software": None})
-    drawing.figure.savefig(stem.with_name(f"{stem.name}.svg"), metadata={"Date": None, "Creator": None})
-    drawing.points.to_csv(stem.with_name(f"{stem.name}.csv"), index=False, float_format="%.10g")
-
-
-def heading(figure: Figure, title: str, cells: Cells) -> None:
-    """The title, and what a reader must know before the first look."""
-    names = sorted({s.backend for _, s in cells.done()} - {"causal_lm"})
-    warning = f"\nholds cells of backend {' and '.join(names)}: no language model" if names else ""
-    datasets = ", ".join(plain(name) for name in cells.datasets)
-    figure.suptitle(f"{title}: {datasets}{warning}", fontsize=11, color="#b00020" if names else "black")
-
-
-def nothing(cells: Cells, title: str, why: str) -> Drawing:
-    """A figure that says why it is empty."""
-    figure = new_figure(6, 2)
-    heading(figure, title, cells)
-    axes = figure.add_subplot()
-    axes.axis("off")
-    axes.text(0.5, 0.5, plain(why), ha="center", va="center", transform=axes.transAxes)
-    return Drawing(figure, pd.DataFrame(columns=["cell"]))
-
-
-def clear_points(axes: Axes, x: list[float], y: list[float], urls: list[str], **look) -> None:
-    """Points of which each links to its cell."""
-    axes.scatter(x, y, **look).set_urls(urls)
-
-
-def sample(label: str, **look) -> Line2D:
-    """An entry of a legend."""
-    return Line2D([], [], label=plain(label), **look)
-
-
 def plain(text: str) -> str:
     """Text in which a dollar sign begins no formula."""
     return text.replace("$", r"\$")
 
 
-def k_color(k: int | str, ks: list) -> str:
-    """Color of a staleness bound among all that are drawn."""
-    return COLORS[ks.index(k) % len(COLORS)]
+def sample(label: str, **look) -> Line2D:
+    """An entry of a legend."""
+    return Line2D([], [], label=plain(label), **({"linestyle": "none"} | look))
 
 
-def k_marker(k: int | str, ks: list) -> str:
-    """Marker of a staleness bound among all that are drawn."""
-    return MARKERS[ks.index(k) % len(MARKERS)]
+def nth_look(index: int) -> dict:
+    """Color, marker and line style of the n-th objective, arm or algorithm."""
+    return {
+        "color": COLORS[index % len(COLORS)],
+        "marker": MARKERS[index % len(MARKERS)],
+        "linestyle": LINES[index % len(LINES)],
+    }
+
+
+def schedule_look(mode: str, k: int | str, ks: list) -> dict:
+    """Color, marker and line style of a schedule: sync in gray, others by K among all `ks`."""
+    if mode == "sync":
+        return {"color": SYNC, "marker": "x", "linestyle": LINES[1]}
+    index = ks.index(k)
+    shade = 0.45 if len(ks) == 1 else 0.8 * index / (len(ks) - 1)  # the lightest are too light on white
+    color = mpl.colors.to_hex(mpl.colormaps["viridis"](shade))
+    return nth_look(index) | {"color": color}
+
+
+def schedule_label(mode: str, k: int | str) -> str:
+    """`sync`, or mode and K."""
+    return mode if mode == "sync" else f"{mode}, K = {k_label(k)}"
 
 
 def k_label(k: int | str) -> str:
