@@ -20,7 +20,7 @@ from learning import groups, run_config
 from tiny_policy import VOCABULARY, IdCodec, tiny_model
 
 Call = Callable[..., list[Any]]
-"""Calls f(ranks, *arguments, **more) on both ranks at once; returns what each returned, or fails as it did."""
+"""Calls f(ranks, *arguments, **more) on both ranks at once; returns what each returned, or fails so."""
 
 
 @contextmanager

@@ -29,9 +29,8 @@ def shard(model: torch.nn.Module, *heads: torch.nn.Module) -> None:
     from torch.distributed.device_mesh import init_device_mesh  # these take seconds to load
     from torch.distributed.fsdp import fully_shard
 
-    warnings.filterwarnings(
-        "ignore", message="FSDP2-wrapped module .* returned a view"
-    )  # nobody writes to it
+    # A linear layer returns a view, which would matter only if somebody wrote to it in place.
+    warnings.filterwarnings("ignore", message="FSDP2-wrapped module .* returned a view")
     layers = _decoder_layers(model)
     device = next(model.parameters()).device
     mesh = init_device_mesh(device.type, (torch.distributed.get_world_size(),))

@@ -83,10 +83,11 @@ def main(
     """Body of the process: build the parts, then train until the controller says stop."""
     with together():
         learner = build_learner(config, data, resumed, meeting)
-        publisher = Publisher(learner.whole(), store, service)
+        policy = learner.whole()
+        publisher = Publisher(policy, store, service)
         version = store.version
         if resumed is None:
-            write_snapshot(out, version, learner.whole())
+            write_snapshot(out, version, policy)
         else:  # rollout workers have the initial weights, and find those of the checkpoint in the store
             version += 1
             publisher.publish(version)
