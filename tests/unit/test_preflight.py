@@ -7,17 +7,20 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from safetensors.torch import save_file
 
 from async_rollout.cli import main
 from async_rollout.commands import run as command
 from async_rollout.commands.run import look_at_gpus
+from async_rollout.config.cells import canonical_json
 from async_rollout.config.errors import ConfigError
 from async_rollout.doctor import machine
-from async_rollout.doctor.machine import Gpu, Readings, findings, read_gpus
+from async_rollout.doctor.machine import Gpu, Readings, findings, model_mb, read_gpus
 from tiny_cells import cell_config
 
 CLEAN = Gpu(0, "H200", 143771, 4, ())
 GOOD = Readings((CLEAN, replace(CLEAN, index=1)), 200_000, 500_000, 16, (), {})
+PER_CPU = {"SLURM_JOB_ID": "1", "SLURM_CPUS_ON_NODE": "2"}
 ON_GPUS = {"train": {"devices": ["cuda:0"]}, "rollout": {"devices": ["cuda:1"]}}
 
 
@@ -75,31 +78,36 @@ def test_a_run_on_the_cpu_asks_for_no_gpu():
         ({"job": {"SLURM_JOB_ID": "1", "SLURM_MEM_PER_NODE": "1000"}}, "slurm memory", "fail"),
         ({"job": {"SLURM_JOB_ID": "1", "SLURM_MEM_PER_NODE": "64000"}}, "slurm memory", "ok"),
         ({"job": {"SLURM_JOB_ID": "1", "SLURM_CPUS_ON_NODE": "1"}}, "slurm cores", "warn"),
+        ({"job": PER_CPU | {"SLURM_MEM_PER_CPU": "500"}}, "slurm memory", "fail"),
+        ({"job": PER_CPU | {"SLURM_MEM_PER_CPU": "9000"}}, "slurm memory", "ok"),
     ],
 )
 def test_what_is_short_is_named(change, check, level):
     assert levels(replace(GOOD, **change))[check].level == level
 
 
-def test_gpus_are_read_by_nvml(monkeypatch):
-    nvml = SimpleNamespace(
+@pytest.fixture
+def nvml(monkeypatch):
+    """A driver with two GPUs, of which the first is handed out under its own number or its name."""
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    driver = SimpleNamespace(
         NVMLError=RuntimeError,
         nvmlInit=lambda: None,
         nvmlShutdown=lambda: None,
-        nvmlDeviceGetCount=lambda: 1,
+        nvmlDeviceGetCount=lambda: 2,
         nvmlDeviceGetHandleByIndex=lambda index: index,
-        nvmlDeviceGetMemoryInfo=lambda handle: SimpleNamespace(total=1 << 40, used=5 << 20),
+        nvmlDeviceGetHandleByUUID={"GPU-second": 1}.__getitem__,
+        nvmlDeviceGetMemoryInfo=lambda handle: SimpleNamespace(total=1 << 40, used=(5 + handle) << 20),
         nvmlDeviceGetComputeRunningProcesses=lambda handle: [SimpleNamespace(pid=9), SimpleNamespace(pid=3)],
         nvmlDeviceGetName=lambda handle: "H200",
     )
-    monkeypatch.setitem(sys.modules, "pynvml", nvml)
-    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    assert read_gpus() == (Gpu(0, "H200", 1 << 20, 5, (3, 9)),)
-    looked_at = []
-    nvml.nvmlDeviceGetHandleByIndex = nvml.nvmlDeviceGetHandleByUUID = looked_at.append
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,GPU-9f")
-    assert [gpu.index for gpu in read_gpus()] == [0, 1]
-    assert looked_at == [3, "GPU-9f"]
+    monkeypatch.setitem(sys.modules, "pynvml", driver)
+    return driver
+
+
+def test_gpus_are_read_by_nvml(nvml, monkeypatch):
+    first, second = (Gpu(i, "H200", 1 << 20, 5 + i, (3, 9)) for i in range(2))
+    assert read_gpus() == (first, second)
 
     def fail():
         raise RuntimeError("no driver")
@@ -108,6 +116,21 @@ def test_gpus_are_read_by_nvml(monkeypatch):
     assert read_gpus() == ()
     monkeypatch.setitem(sys.modules, "pynvml", None)
     assert read_gpus() is None
+
+
+@pytest.mark.parametrize("visible", ["1", "GPU-second", "1,-1,0"])
+def test_gpus_are_those_that_a_cell_has_leased_by_its_own_numbers(nvml, monkeypatch, visible):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    assert read_gpus() == (Gpu(0, "H200", 1 << 20, 6, (3, 9)),)
+
+
+def test_a_model_weighs_what_it_does_in_memory(tmp_path):
+    save_file({"a": torch.zeros(1 << 20, dtype=torch.bfloat16)}, tmp_path / "model.safetensors", {"by": "me"})
+    for dtype, mb in (("float32", 4), ("bfloat16", 2)):
+        assert model_mb(cell_config(model={"id": str(tmp_path), "dtype": dtype})) == mb
+    (tmp_path / "model.safetensors").write_text("version of a file that lies elsewhere")
+    with pytest.raises(ConfigError, match=r"model\.safetensors'?: is no safetensors file"):
+        model_mb(cell_config(model={"id": str(tmp_path)}))
 
 
 @pytest.mark.parametrize(("readings", "code"), [(GOOD, 0), (replace(GOOD, disk_mb=1), 1)])
@@ -121,6 +144,17 @@ def test_the_command_prints_a_line_a_check_and_fails_if_a_run_would(
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == len(set(lines)) >= 4
     assert any(line.startswith("fail  disk") for line in lines) == bool(code)
+
+
+def test_where_cells_run_elsewhere_only_what_is_shared_counts(monkeypatch, capsys):
+    poor = replace(GOOD, gpus=(), memory_mb=1, cores=1)
+    monkeypatch.setattr(machine, "read_machine", lambda results: poor)
+    resolved = canonical_json(cell_config(**ON_GPUS))
+    with pytest.raises(SystemExit, match="1"):
+        main(["preflight", "--resolved", resolved])
+    assert "fail  cuda:0" in capsys.readouterr().out
+    assert main(["preflight", "--resolved", resolved, "--elsewhere"]) == 0
+    assert [line.split()[1] for line in capsys.readouterr().out.splitlines()] == ["disk:", "caches:"]
 
 
 def test_this_machine_can_be_read(tmp_path):

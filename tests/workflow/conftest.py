@@ -1,5 +1,6 @@
 """A clean copy of the workflow, in which a stand-in for `async-rollout` does the work at once."""
 
+import json
 import os
 import re
 import shutil
@@ -56,6 +57,10 @@ class Checkout:
         )
         assert (done.returncode == 0) == (fails is None), done.stdout + done.stderr
         return done.stdout + done.stderr
+
+    def gpus(self, *readings: dict) -> None:
+        """The GPUs that whoever looks at this machine finds."""
+        (self.directory / "gpus.json").write_text(json.dumps(readings))
 
     def planned(self, *arguments: str) -> set[str]:
         """The cells that a dry run would train."""

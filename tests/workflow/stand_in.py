@@ -48,27 +48,34 @@ def train(config: RunConfig, out: Path) -> None:
 def model() -> None:
     out = Path(option("out"))
     out.mkdir(parents=True, exist_ok=True)
-    for name in ("config.json", "model.safetensors", "warm_start.json"):
-        (out / name).write_text("{}")
+    (out / "config.json").write_text("{}")
+    (out / "warm_start.json").write_text(json.dumps({"HF_HOME": os.environ.get("HF_HOME")}))
+    (out / "model.safetensors").write_bytes((2).to_bytes(8, "little") + b"{}")
 
 
 def figures() -> None:
     from async_rollout.analysis.figures.catalog import FIGURES
+    from drawn import PNG
 
     asked = [option("dataset")] if "--dataset" in sys.argv else ["sort"]
     for dataset in asked:
         directory = Path("results/tried", dataset, "figures")
         directory.mkdir(parents=True, exist_ok=True)
-        for name in FIGURES:
-            for ending in ("png", "svg", "csv"):
-                (directory / f"{name}.{ending}").write_text("")
+        for name in [option("figure")] if "--figure" in sys.argv else FIGURES:
+            (directory / f"{name}.png").write_bytes(PNG)
+            (directory / f"{name}.svg").write_text("<svg></svg>")
+            (directory / f"{name}.csv").write_text("cell\n")
 
 
-def report() -> None:
-    Path("results/tried/report.html").write_text("<html></html>")
+def preflight() -> None:
+    from async_rollout.doctor import machine
+
+    gpus = [machine.Gpu(**reading) for reading in json.loads(Path("gpus.json").read_text())]
+    machine.read_gpus = lambda: tuple(gpus)
+    sys.exit(main())
 
 
-ours = {"run": run, "warm-start": model, "figures": figures, "report": report}
+ours = {"preflight": preflight, "run": run, "warm-start": model, "figures": figures}
 if sys.argv[1] in ours:
     ours[sys.argv[1]]()
 else:

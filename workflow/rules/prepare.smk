@@ -1,3 +1,8 @@
+from async_rollout.commands.environment import set_hub_home
+
+set_hub_home(SWEEP.hub)
+
+
 localrules:
     prepare,
     warm_start,

@@ -1,6 +1,7 @@
 rule run:
     input:
         unpack(cell_inputs),
+        fit=fit_for,
     output:
         summary=f"{EXPERIMENT}/{{dataset}}/runs/{{cell}}/summary.json",
     log:

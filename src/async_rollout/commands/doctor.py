@@ -7,7 +7,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 
-from async_rollout.commands.environment import set_up_environment
+from async_rollout.commands.environment import set_hub_home, set_up_environment
 from async_rollout.commands.run import provide_model
 from async_rollout.commands.sweeps import add_sweep, sweep_of
 from async_rollout.config.cells import cells, resolve
@@ -30,6 +30,7 @@ def execute(args: Namespace) -> None:
     from async_rollout.doctor.settings import settings_checks
 
     sweep = sweep_of(args)
+    set_hub_home(sweep.hub)
     failed = 0
     for finding in (*settings_checks(sweep), *_on_models(sweep)):
         print(finding, flush=True)

@@ -4,6 +4,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
+from async_rollout.commands.environment import set_hub_home
 from async_rollout.commands.sweeps import block_from_json
 from async_rollout.config.data import DataConfig
 from async_rollout.config.errors import ConfigError, Problem
@@ -35,8 +36,12 @@ def execute(args: Namespace) -> None:
 
     if args.block:
         data = block_from_json(DataConfig, args.block)
+    elif args.config:
+        sweep = load_sweep(args.config)
+        set_hub_home(sweep.hub)
+        data = sweep.data
     else:
-        data = load_sweep(args.config).data if args.config else DataConfig()
+        data = DataConfig()
     prepare(args.dataset, data, args.out)
     print(f"{args.dataset}: tasks written to {args.out}", file=sys.stderr)
 

@@ -6,7 +6,7 @@ import time
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from async_rollout.commands.environment import set_up_environment, switch_hub_off
+from async_rollout.commands.environment import set_hub_home, set_up_environment, switch_hub_off
 from async_rollout.commands.sweeps import add_dataset, add_sweep, sweep_of
 from async_rollout.config.cells import Cell, cell_named, cells, config_hash, resolve
 from async_rollout.config.errors import ConfigError, Problem
@@ -49,6 +49,7 @@ def execute(args: Namespace) -> None:
         print(f"{out / SUMMARY_FILE}: done already", file=sys.stderr)
         return
     set_up_environment()
+    set_hub_home(sweep.hub)
     with own_gpus(run):  # of the cores, a run by hand may have all
         look_at_gpus(run)
         _prepare(run, out / "data")

@@ -23,6 +23,7 @@ from async_rollout.config.cells import cells, every_cell
 from async_rollout.config.cluster import ClusterConfig
 from async_rollout.config.errors import Problem, bad_combination, bad_value
 from async_rollout.config.exclusion import Exclusion
+from async_rollout.config.hub import HubConfig
 from async_rollout.config.report import ReportConfig
 from async_rollout.config.run import Blocks
 
@@ -99,6 +100,7 @@ class SweepConfig(Blocks):
     )
     report: ReportConfig = key(ReportConfig, "what tables and report highlight")
     cluster: ClusterConfig = key(ClusterConfig, "what is asked of Slurm")
+    hub: HubConfig = key(HubConfig, "where the hub's cache is")
 
     @model_validator(mode="after")
     def _can_be_run(self) -> Self:

@@ -1,4 +1,4 @@
-"""The models that configurations here name, as their hub describes them: for estimates and checks without it."""
+"""The models that configurations here name, as their hub describes them, for estimates without it."""
 
 from transformers import PretrainedConfig, Qwen2Config, Qwen3Config
 

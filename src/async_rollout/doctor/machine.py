@@ -4,6 +4,7 @@ Findings are functions of readings, which are taken apart from them: so they can
 against readings of machines that are not here.
 """
 
+import math
 import os
 import shutil
 import tempfile
@@ -12,7 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
+from safetensors import SafetensorError, safe_open
 
+from async_rollout.config.errors import ConfigError, Problem
 from async_rollout.config.run import RunConfig
 from async_rollout.doctor.finding import Finding, judged
 from async_rollout.runtime.share import visible_gpus
@@ -21,6 +24,7 @@ _CONTEXT_MB = 600  # that a GPU shows as used with nothing on it: driver, ECC, d
 _LEAST_FREE = 0.5  # of a GPU's memory beside others, for a run that expects it to itself
 _DISK_MB = 2000  # rows, traces, figures
 _MB = 1 << 20
+_BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,29 +51,45 @@ class Readings:
 
 
 def findings(run: RunConfig, now: Readings) -> Iterator[Finding]:
-    """Every check of one run against the machine's readings."""
+    """Every check of one run against the readings of the machine that it would run on."""
     yield from gpu_findings(run, now.gpus)
     need = memory_mb(run)
     yield judged("memory", need <= now.memory_mb, f"about {need} MB of {now.memory_mb} MB available")
+    yield from shared_findings(run, now)
+    yield judged("cores", run.cores <= now.cores, f"computes with {run.cores} of {now.cores}", "warn")
+    yield from _job(need, run.cores, now.job)
+
+
+def shared_findings(run: RunConfig, now: Readings) -> Iterator[Finding]:
+    """The checks that hold on every machine that shares this one's files: where results and caches lie."""
     disk = _DISK_MB + model_mb(run) * (2 + run.train.save_model)
     yield judged("disk", disk <= now.disk_mb, f"about {disk} MB of {now.disk_mb} MB free for results")
     text = f"cannot be written: {', '.join(now.unwritable)}" if now.unwritable else "can be written"
     yield judged("caches", not now.unwritable, text)
-    yield judged("cores", run.cores <= now.cores, f"computes with {run.cores} of {now.cores}", "warn")
-    yield from _job(need, run.cores, now.job)
 
 
 def memory_mb(run: RunConfig) -> int:
     """Host memory of a run, roughly: its processes, and their copies of a model that is on the CPU."""
     copies = run.rollout.workers * (run.rollout.devices[0] == "cpu")
-    copies += 5 * (run.train.devices[0] == "cpu")  # weights, gradients, moments, snapshot
-    return 1500 + 800 * run.rollout.workers + (copies + 2) * model_mb(run)
+    copies += 5 * run.train.workers * (run.train.devices[0] == "cpu")  # weights, gradient, moments, snapshot
+    processes = run.rollout.workers + run.train.workers - 1
+    return 1500 + 800 * processes + (copies + 3) * model_mb(run)
 
 
 def model_mb(run: RunConfig) -> int:
-    """Size of the model's weights on disk, 0 while they are not there or are the embedded model's."""
-    directory = Path(run.model.id)
-    return sum(path.stat().st_size for path in directory.glob("*.safetensors")) // _MB
+    """Size of the model's weights in `model.dtype`, whatever it is on disk; 0 while they are not there."""
+    values = sum(map(_values_in, Path(run.model.id).glob("*.safetensors")))
+    return values * _BYTES[run.model.dtype] // _MB
+
+
+def _values_in(path: Path) -> int:
+    """Numbers in a safetensors file, by its header alone."""
+    try:
+        with safe_open(path, "numpy") as file:
+            return sum(math.prod(file.get_slice(name).get_shape()) for name in file.keys())  # noqa: SIM118
+    except SafetensorError as error:
+        problem = Problem("model.id", str(path), f"is no safetensors file ({error})", "fetch the model again")
+        raise ConfigError([problem]) from None
 
 
 def gpu_findings(run: RunConfig, gpus: tuple[Gpu, ...] | None) -> Iterator[Finding]:
@@ -102,8 +122,9 @@ def _job(need: int, cores: int, job: Mapping[str, str]) -> Iterator[Finding]:
     """What Slurm allows; nothing outside of a job."""
     if "SLURM_JOB_ID" not in job:
         return
-    if limit := job.get("SLURM_MEM_PER_NODE"):
-        yield judged("slurm memory", need <= int(limit), f"about {need} MB of the job's {limit} MB")
+    per_cpu = int(job.get("SLURM_MEM_PER_CPU", 0)) * int(job.get("SLURM_CPUS_ON_NODE", 0))
+    if memory := int(job.get("SLURM_MEM_PER_NODE", per_cpu)):
+        yield judged("slurm memory", need <= memory, f"about {need} MB of the job's {memory} MB")
     if limit := job.get("SLURM_CPUS_ON_NODE"):
         yield judged(
             "slurm cores", cores <= int(limit), f"computes with {cores} of the job's {limit}", "warn"
@@ -129,9 +150,9 @@ def read_machine(results: Path) -> Readings:
 
 
 def read_gpus() -> tuple[Gpu, ...] | None:
-    """The GPUs that this process sees, numbered as torch does it: by NVML.
+    """The GPUs that this process sees, numbered as it sees them, by NVML.
 
-    None at all where there is no driver, None where nvidia-ml-py (extra `gpu`) is missing.
+    None of them where there is no driver; None where nvidia-ml-py (extra `gpu`) is missing.
     """
     try:
         import pynvml
@@ -142,16 +163,16 @@ def read_gpus() -> tuple[Gpu, ...] | None:
     except pynvml.NVMLError:
         return ()
     found = []
-    for index, visible in enumerate(visible_gpus()):
-        if visible.isdecimal():
-            handle = pynvml.nvmlDeviceGetHandleByIndex(int(visible))
+    for index, name in enumerate(visible_gpus()):
+        if name.isdecimal():
+            handle = pynvml.nvmlDeviceGetHandleByIndex(int(name))
         else:
-            handle = pynvml.nvmlDeviceGetHandleByUUID(visible)
+            handle = pynvml.nvmlDeviceGetHandleByUUID(name)
         memory = pynvml.nvmlDeviceGetMemoryInfo(handle)
         processes = pynvml.nvmlDeviceGetComputeRunningProcesses(handle)
-        name = pynvml.nvmlDeviceGetName(handle)
+        model = pynvml.nvmlDeviceGetName(handle)
         pids = tuple(sorted(process.pid for process in processes))
-        found.append(Gpu(index, str(name), memory.total // _MB, memory.used // _MB, pids))
+        found.append(Gpu(index, str(model), memory.total // _MB, memory.used // _MB, pids))
     pynvml.nvmlShutdown()
     return tuple(found)
 

@@ -35,7 +35,7 @@ class Prompts:
 
 
 def memory_check(probe: Probe, runs: Sequence[RunConfig]) -> Finding:
-    """The largest estimate of these runs of one model, by device, against what is free on this machine now."""
+    """The largest estimate of these runs of one model, by device, against what is free here now."""
     model = getattr(probe.policy, "model", None)
     shape = None if model is None else Shape.of(model)
     lengths = [len(t.prompt_ids) for t in probe.trajectories]
@@ -102,7 +102,7 @@ def micro_batch_memory(run: RunConfig, shape: Shape, prompts: Prompts) -> int:
 
 
 def decoding_memory(run: RunConfig, shape: Shape, longest: int) -> int:
-    """Of one engine beside its weights: cache, a prefill, and the distributions that tokens are drawn from."""
+    """Of one engine beside its weights: its cache, a prefill, and what tokens are drawn from."""
     size = _BYTES[run.model.dtype]
     columns = longest + run.sampling.max_new_tokens
     columns = -(-max(columns + BLOCK, 5 * columns // 4) // BLOCK) * BLOCK
