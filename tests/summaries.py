@@ -158,6 +158,8 @@ def metrics_rows(record: dict) -> list[MetricsRow]:
             "dropped": {},
             "correct": correct,
             "incorrect": 128 - correct,
+            "trained_samples": 128,
+            "reward_mean": correct / 128,
             "step_sec": 0.6 * record["wall_clock_sec"] / updates,
             "wait_sec": 0.4 * record["wall_clock_sec"] / updates,
             "empty": False,

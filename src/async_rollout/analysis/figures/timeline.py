@@ -119,7 +119,7 @@ def chart(axes: Axes, spans: list[Span], url: str) -> None:
     for lane, role in enumerate(roles):
         for name in dict.fromkeys(span.name for span in spans if span.role == role):
             bars = [(s.start, s.end - s.start) for s in spans if (s.role, s.name) == (role, name)]
-            axes.broken_barh(bars, (lane - 0.36, 0.72), **_look(name)).set_url(url)
+            axes.broken_barh(bars, (lane - 0.36, 0.72), **_look(name)).set_urls([url] * len(bars))
     axes.set_yticks(range(len(roles)), [style.plain(role.replace("_", "\n")) for role in roles])
     axes.set_ylim(len(roles) - 0.5, -0.5)
     axes.grid(visible=False, axis="y")
