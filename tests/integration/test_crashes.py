@@ -62,7 +62,7 @@ def test_the_clock_goes_on(crashed_run):
     summary = json.loads((run.out / "summary.json").read_text())
     seconds = [r["seconds"] for r in rows(run, "metrics.jsonl")]
     assert seconds == sorted(seconds)
-    assert seconds[-1] == pytest.approx(summary["wall_clock_sec"], abs=1.0)
+    assert seconds[-1] == summary["wall_clock_sec"]
     assert 0 < summary["setup_wall_clock_sec"] < START_SEC
 
 

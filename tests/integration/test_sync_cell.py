@@ -29,6 +29,7 @@ def test_files_and_summary(cells):
     assert summary.groups == {"submitted": 80, "trained": 80}
     assert summary.interruptions == summary.mixed_version_samples == 0
     assert set(summary.cpu_seconds) == {"sync"}
+    assert summary.wall_clock_sec == cell.rows("metrics.jsonl")[-1]["seconds"]
 
 
 def test_the_same_seed_gives_the_same_rows(cells):

@@ -114,6 +114,21 @@ def test_config_is_light() -> None:
     assert done.returncode == 0, done.stderr
 
 
+def test_aliases_that_stand_for_too_much_are_refused_at_once(tmp_path):
+    """Nine lines of ten aliases each are a billion values."""
+    lines = ["a0: &a0 [x]", *(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 10))]
+    path = tmp_path / "sweep.yaml"
+    path.write_text("\n".join(["experiment: t", *lines]))
+    with pytest.raises(ConfigError, match=r"with its aliases written out it has \d+ values"):
+        load_sweep(path)
+
+
+def test_aliases_of_a_reasonable_file_are_read(tmp_path):
+    path = tmp_path / "sweep.yaml"
+    path.write_text("experiment: t\narms:\n  a: &a {optim.lr: 1e-3}\n  b: {<<: *a, train.updates: 7}\n")
+    assert load_sweep(path).arms["b"] == {"optim.lr": 1e-3, "train.updates": 7}
+
+
 def test_value_that_holds_itself_is_refused(tmp_path):
     path = tmp_path / "sweep.yaml"
     path.write_text("experiment: t\ntrain: &t {updates: 3, x: *t}\n")

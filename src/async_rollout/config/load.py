@@ -14,9 +14,17 @@ from async_rollout.config.errors import ConfigError, Problem, problems_in
 from async_rollout.config.run import RunConfig
 from async_rollout.config.sweep import SweepConfig
 
+_MOST_VALUES = 100_000  # that aliases may stand for: ten lines of them can stand for a billion
+
 
 class _Loader(yaml.SafeLoader):
     """YAML without its traps: a key twice is an error, `5e-6` is a number, 010 is not 8."""
+
+    def get_single_node(self) -> yaml.Node | None:
+        node = super().get_single_node()
+        if node is not None and (values := _values(node, {})) > _MOST_VALUES:
+            _refuse(f"with its aliases written out it has {values} values, at most {_MOST_VALUES} fit", node)
+        return node
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen = set()
@@ -34,6 +42,18 @@ class _Loader(yaml.SafeLoader):
         if re.fullmatch(r"[-+]?[0-9:]+", digits) and (":" in digits or value != int(digits)):
             _refuse(f"{node.value} reads as {value} in YAML: write it without leading zero or colon", node)
         return value
+
+
+def _values(node: yaml.Node, known: dict[int, int]) -> int:
+    """Values below a node, counted as often as aliases repeat them; one that holds itself counts once."""
+    if isinstance(node, yaml.ScalarNode):
+        return 1
+    if id(node) not in known:
+        known[id(node)] = 0
+        pairs = isinstance(node, yaml.MappingNode)
+        inner = [each for pair in node.value for each in pair] if pairs else node.value
+        known[id(node)] = 1 + sum(_values(each, known) for each in inner)
+    return known[id(node)]
 
 
 def _refuse(what: str, node: yaml.Node) -> NoReturn:

@@ -45,7 +45,10 @@ class Flow(Record):
 
 
 class StalenessHistogram(Record):
-    """Tokens by age in policy versions."""
+    """Tokens by age in policy versions: when trained, when dropped, and when the sample was finished.
+
+    The rows of results.jsonl have the first two; when a sample was finished, only the run knew.
+    """
 
     trained: dict[str, Count]
     generated: dict[str, Count]

@@ -21,7 +21,7 @@ def summarize(
 ) -> Summary:
     """The summary. Raises pydantic's ValidationError if a number is impossible."""
     totals, commits = recorder.totals, recorder.commits
-    wall = outcome.ended - outcome.started
+    wall = commits[-1].seconds  # what follows the last commit, such as its snapshot, is no part of it
     share = max(1, round(0.1 * len(commits)))
     samples, tokens = _flow(totals.samples), _flow(totals.tokens)
     histogram = {name: {str(a): n for a, n in sorted(c.items())} for name, c in totals.ages.items()}
