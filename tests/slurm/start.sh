@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A whole Slurm on this machine for the tests: one controller, two nodes of eight CPUs and four GPUs
+# A whole Slurm on this machine for the tests: one controller, two nodes of four CPUs and four GPUs
 # that are none (links to /dev/null), partitions `main` and `preemptible`. No systemd and no cgroups,
 # so memory is counted but never enforced. Daemons that run already are left alone.
 #
@@ -15,7 +15,8 @@ HOST=$(hostname -s)
 NODES="n1 n2"
 FILES="slurm.conf gres.conf"
 
-refuse() { echo "start.sh: $*" >&2; exit 1; }
+# Exit code 3: not on this machine.
+refuse() { echo "start.sh: $*" >&2; exit 3; }
 
 runs() { # PIDFILE NAME: pids are used again, so the process must be that daemon
   [ -s "$1" ] && [ "$(cat "/proc/$(cat "$1")/comm" 2> /dev/null)" = "$2" ]
@@ -24,7 +25,8 @@ runs() { # PIDFILE NAME: pids are used again, so the process must be that daemon
 soon() { # CONDITION: within ten seconds
   for _ in $(seq 100); do eval "$1" > /dev/null 2>&1 && return; sleep 0.1; done
   tail -n 20 "$DIR"/log/* >&2
-  refuse "waited in vain for: $1"
+  echo "start.sh: waited in vain for: $1" >&2
+  exit 1
 }
 
 [ "$(id -u)" = 0 ] || refuse "needs root: the daemons start jobs as their users"
@@ -95,7 +97,7 @@ for node in $NODES; do
   # Slurm counts character devices, and takes CUDA_VISIBLE_DEVICES from the numbers in their names
   for gpu in 0 1 2 3; do ln -sfn /dev/null "$DIR/gpu/$node/gpu$gpu"; done
   echo "NodeName=$node Name=gpu Type=h100 Flags=nvidia_gpu_env File=$DIR/gpu/$node/gpu[0-3]" >> "$DIR/etc/gres.conf"
-  echo "NodeName=$node NodeHostname=$HOST NodeAddr=127.0.0.1 Port=$port CPUs=8 RealMemory=32000" \
+  echo "NodeName=$node NodeHostname=$HOST NodeAddr=127.0.0.1 Port=$port CPUs=4 RealMemory=32000" \
     "Gres=gpu:h100:4 Feature=fast State=UNKNOWN" >> "$DIR/etc/slurm.conf"
 done
 cat >> "$DIR/etc/slurm.conf" << CONF

@@ -82,6 +82,11 @@ def test_report_key_reruns_no_cell(finished):
     assert "Report of the sweep" in output
 
 
+def test_what_is_asked_of_a_cluster_reruns_nothing(finished):
+    asked = "cluster={partition: gpu, mem_mb: 9000, runtime_min: 5, cpus: 3, constraint: fast}"
+    assert "Nothing to be done" in finished.snakemake(*OURS, "-n", "--config", asked)
+
+
 def test_model_and_data_made_again_rerun_no_cell(finished):
     model = next((finished.directory / "results/models").iterdir()).relative_to(finished.directory)
     targets = (f"{model}/config.json", "results/tried/sort/data/manifest.json")
