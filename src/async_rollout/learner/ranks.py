@@ -152,7 +152,7 @@ class Ranks(Alone):
 def together() -> Iterator[None]:
     """Around a rank's work: a collective that failed since a peer is gone raises ChannelClosed.
 
-    So the run tells of the peer's death and not of what it did to the others.
+    So the run tells of the peer's death and not of what it did to the others. The group ends with the block.
     """
     try:
         yield
@@ -161,6 +161,8 @@ def together() -> Iterator[None]:
             print(f"a trainer's peer is gone: {error}", file=sys.stderr, flush=True)
             raise ChannelClosed from error
         raise
+    if dist.is_initialized():
+        dist.destroy_process_group()
 
 
 def _checksum(values: Tensor) -> Tensor:
