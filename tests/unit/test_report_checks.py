@@ -174,3 +174,14 @@ def test_what_never_acted_is_inert_for_the_whole_axis(tmp_path: Path) -> None:
 def test_a_loss_that_does_not_clip_has_no_inert_clipping(tmp_path: Path) -> None:
     cells = [a_cell(decoupled=0, seed=seed) for seed in range(3)]
     assert findings({cell: write_cell(tmp_path, cell, clip_fraction=0.0) for cell in cells}) == []
+
+
+def test_metrics_that_are_missing_or_incomplete_are_flagged(tmp_path: Path) -> None:
+    cells = [a_cell(seed=seed) for seed in range(3)]
+    paths = {cell: write_cell(tmp_path, cell, metrics=cell.seed != 1) for cell in cells}
+    log = paths[cells[0]].with_name("metrics.jsonl")
+    log.write_text("".join(log.read_text().splitlines(keepends=True)[:-1]))
+    assert findings(paths) == [
+        ("error", cells[0].id, "metrics.jsonl has 59 commits, the run 60"),
+        ("warning", cells[1].id, "no metrics.jsonl"),
+    ]
