@@ -20,6 +20,7 @@ COMMANDS = {
     "recipe": "print the keys that an algorithm stands for",
     "doctor": "check a sweep, its model and this machine before any hour is spent",
     "cost": "cells, hours and disk of a sweep, by finished cells like its own",
+    "eval": "score any model with the prompts, engine and judges of runs",
     "judge": "judge answers in a file as runs do",
     "reward-workers": "start, show or stop reward workers that share files with a run",
     "preflight": "check whether this machine can take a sweep's runs now",

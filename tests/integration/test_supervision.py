@@ -11,6 +11,7 @@ import time
 import psutil
 import pytest
 
+from async_rollout.runtime import checkpoint
 from async_rollout.tasks.prepare import prepare
 from runs import EXIT_SEC, START_SEC, check_the_end, starting, wait_until
 from tiny_cells import cell_config
@@ -103,6 +104,64 @@ def test_a_killed_controller_takes_those_that_still_start_with_it(start):
     run.process.kill()
     run.process.wait()
     check_the_end(run)
+
+
+@pytest.fixture(scope="module")
+def hanging(start):
+    """As `under_way`: two runs of which a process is going to hang, one that is stopped then."""
+    limits = {"step_timeout_sec": 4.0, "shutdown_sec": 2.0}
+    return {
+        role: start(supervision=limits, checkpoint={"every": 2})
+        for role in ("trainer-0", "parameter_service-0")
+    } | {
+        "SIGTERM": start(supervision={"shutdown_sec": 1.0}, checkpoint={"every": 2, "grace_sec": 1.5}),
+    }
+
+
+@pytest.mark.parametrize("role", ["trainer-0", "parameter_service-0"])
+def test_a_process_that_hangs_stops_the_run_and_is_named(hanging, role):
+    """It lives, its channel is open, and it says nothing: neither word nor SIGTERM would end it."""
+    run = hanging[role]
+    run.wait_for_commits(3)
+    pid = run.worker(role).pid
+    os.kill(pid, signal.SIGSTOP)
+    begun = time.monotonic()
+    assert run.process.wait(timeout=START_SEC) == 1
+    assert time.monotonic() > begun + 3.9
+    (said,) = [
+        line for line in run.text().splitlines() if "step_timeout_sec" in line and "WorkerHung" in line
+    ]
+    assert f"{role} (pid {pid}) hangs" in said
+    assert not [other for other in hanging if other != role and f"{other} (pid" in said]
+    assert json.loads((run.out / "states.jsonl").read_text().splitlines()[-1])["reason"] == "hung"
+    check_the_end(run)
+    assert checkpoint.checkpoints(run.out)
+
+
+def test_terminated_while_its_trainer_hangs(hanging):
+    """The step does not end in the grace time: it leaves with its last checkpoint."""
+    run = hanging["SIGTERM"]
+    run.wait_for_commits(3)
+    os.kill(run.worker("trainer-0").pid, signal.SIGSTOP)
+    time.sleep(0.2)
+    run.process.terminate()
+    code, seconds = run.end()
+    assert code == 143
+    assert seconds > 1.4, "the step might have ended in its grace time"
+    check_the_end(run)
+    assert checkpoint.checkpoints(run.out)
+
+
+def test_a_controller_that_is_killed_in_mid_checkpoint_leaves_a_sound_one(start):
+    """Half a checkpoint is none; nobody is left."""
+    run = start(checkpoint={"every": 1})
+    run.wait_for_commits(3)
+    directory = run.out / "checkpoint"
+    wait_until(lambda: [p for p in directory.iterdir() if p.name.startswith(".v")], START_SEC)
+    run.process.kill()
+    run.process.wait()
+    check_the_end(run)
+    assert checkpoint.checkpoints(run.out)
 
 
 def test_who_is_not_ready_in_time_is_named(start):

@@ -51,6 +51,7 @@ class Stage:
             SimpleNamespace(commit=lambda row: None),
             SimpleNamespace(cpu_seconds=dict),
             keeper or Keeper(out, self.run.checkpoint, Stopping(1.0)),
+            SimpleNamespace(version=None, due=lambda version: False),
         )
         self.worker = rollout
         self.dispatch()

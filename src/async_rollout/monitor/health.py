@@ -17,6 +17,7 @@ DISK_LOW_SHARE, DISK_LOW_BYTES = 0.05, 1 << 30
 _WHY = {
     "out_of_memory": "out of memory",
     "killed": "a process was killed, perhaps for lack of memory",
+    "hung": "a process did not answer in time",
     "non_finite": "a value was not finite",
     "reward": "answers could not be judged",
     "setup_timeout": "a worker was not ready in time",

@@ -17,9 +17,18 @@ STATES_FILE = "states.jsonl"
 State = Literal["setting up", "running", "evaluating", "done", "collapsed", "failed"]
 STATES: tuple[str, ...] = get_args(State)
 # Why a run failed. `killed`: a process ended by SIGKILL, often the kernel's answer to lack of memory;
-# `stopped`: by Ctrl-C, SIGTERM or a time limit.
+# `hung`: one did not answer in time; `stopped`: by Ctrl-C, SIGTERM or a time limit.
 Reason = Literal[
-    "", "out_of_memory", "killed", "non_finite", "reward", "setup_timeout", "disk_full", "stopped", "error"
+    "",
+    "out_of_memory",
+    "killed",
+    "hung",
+    "non_finite",
+    "reward",
+    "setup_timeout",
+    "disk_full",
+    "stopped",
+    "error",
 ]
 
 

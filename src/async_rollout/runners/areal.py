@@ -4,7 +4,6 @@ Generation never waits for training but for the staleness bound; training never 
 generation but for a full batch.
 """
 
-import shutil
 import time
 from contextlib import ExitStack
 from pathlib import Path
@@ -15,21 +14,18 @@ from async_rollout.policy.prompt import encode_prompts
 from async_rollout.policy.registry import build_codec
 from async_rollout.rewards.backend import build_rewards
 from async_rollout.rewards.delayed import held_back
-from async_rollout.runners.evaluation import record_evaluation
 from async_rollout.runners.outcome import Outcome
-from async_rollout.runtime import messages as say
-from async_rollout.runtime.controller import Controller, wait_for
+from async_rollout.runtime.controller import Controller
+from async_rollout.runtime.examiner import Examiner
 from async_rollout.runtime.keeper import Keeper
 from async_rollout.runtime.progress import Progress
 from async_rollout.runtime.recorder import Recorder
 from async_rollout.runtime.resources import ResourceLog
-from async_rollout.runtime.snapshots import due_versions, snapshot_path
+from async_rollout.runtime.snapshots import discard_snapshots
 from async_rollout.runtime.supervisor import Supervisor, Worker
 from async_rollout.runtime.trainers import start_trainers
 from async_rollout.runtime.weights import WeightStore, open_weights
 from async_rollout.tasks.splits import read_splits, split_paths
-
-_EVALUATION_PATIENCE_SEC = 3600.0
 
 
 def run(
@@ -75,21 +71,27 @@ def run(
             progress,
             resources,
             keeper,
+            Examiner(
+                config,
+                out,
+                splits.held_out,
+                encode_prompts(codec, splits.held_out, config.prompt),
+                supervisor,
+                rewards,
+                recorder,
+            ),
         )
         with keeper.patience():
             controller.run()
-        ended, cpu_seconds = time.monotonic(), resources.cpu_seconds()
+        ended, cpu_seconds, paused = time.monotonic(), resources.cpu_seconds(), recorder.paused
         progress.enter("evaluating")
         progress.say("evaluating")
-        eval_prompts = tuple(encode_prompts(codec, splits.held_out, config.prompt))
-        for version in due_versions(config, store.version):
-            path = snapshot_path(out, version)
-            supervisor.send(controller.rollout, say.Evaluate(version, str(path), eval_prompts))
-            done = wait_for(supervisor, controller.rollout, say.Evaluated, _EVALUATION_PATIENCE_SEC)
-            record_evaluation(recorder, rewards, splits.held_out, version, done.sampled, done.greedy)
+        controller.evaluate()
         evaluated, version = time.monotonic(), store.version
-    shutil.rmtree(out / "snapshots")
-    return Outcome(version, controller.collapsed, created, recorder.started, ended, evaluated, cpu_seconds)
+    discard_snapshots(out)
+    return Outcome(
+        version, controller.collapsed, created, recorder.started, ended, evaluated, cpu_seconds, paused
+    )
 
 
 def _start(

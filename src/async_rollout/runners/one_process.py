@@ -1,11 +1,10 @@
-"""What the modes of one process share: the parts, one step of each, and the evaluation afterwards.
+"""What the modes of one process share: the parts, one step of each, and the evaluation.
 
 A schedule decides only when a batch is drawn and when it is trained. A seed repeats a run bit
 for bit.
 """
 
 import os
-import shutil
 import time
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
@@ -17,7 +16,7 @@ from async_rollout.policy.interface import Policy
 from async_rollout.policy.prompt import encode_prompts
 from async_rollout.policy.registry import build_policy
 from async_rollout.policy.respond import respond
-from async_rollout.rewards.backend import Rewards, build_rewards
+from async_rollout.rewards.backend import build_rewards
 from async_rollout.rewards.delayed import held_back
 from async_rollout.runners.evaluation import record_evaluation
 from async_rollout.runners.generator import Generator
@@ -29,9 +28,15 @@ from async_rollout.runtime.keeper import Keeper
 from async_rollout.runtime.progress import Progress
 from async_rollout.runtime.recorder import Recorder
 from async_rollout.runtime.resources import ResourceLog
-from async_rollout.runtime.snapshots import due_versions, is_due, load_snapshot, snapshot_path, write_snapshot
+from async_rollout.runtime.snapshots import (
+    discard_snapshots,
+    due_versions,
+    is_due,
+    load_snapshot,
+    snapshot_path,
+    write_snapshot,
+)
 from async_rollout.tasks.splits import read_splits, split_paths
-from async_rollout.tasks.task import Task
 from async_rollout.types import Group
 
 
@@ -49,6 +54,7 @@ class Loop:
         events: Events,
         resources: ResourceLog,
         keeper: Keeper,
+        evaluate: Callable[[int], None],
     ):
         self.config = config
         self.version = keeper.version
@@ -62,6 +68,7 @@ class Loop:
         self._events = events
         self._resources = resources
         self._keeper = keeper
+        self._evaluate = evaluate
         if keeper.place is not None:
             load_training(keeper.place, policy, self._learner)
         self._trained = time.monotonic()  # when the last batch was
@@ -102,9 +109,23 @@ class Loop:
         self._trained = ended
         self._progress.commit(row)
         self.collapsed = collapsed(self._recorder.commits, self.config.collapse)
-        if is_due(self.version, self.config):
+        self.look()
+
+    def look(self) -> None:
+        """Evaluate the policy as it is, if that is due, while the clock is stopped; or set it aside."""
+        if not is_due(self.version, self.config):
+            return
+        if self.config.evaluation.when == "after":
             with self._events.span("snapshot", version=self.version):
                 write_snapshot(self._out, self.version, self._policy)
+        elif not any(row.version == self.version for row in self._recorder.evaluations):
+            self._recorder.stop_clock()
+            self._resources.pause()
+            self._progress.enter("evaluating")
+            self._evaluate(self.version)
+            self._progress.enter("running")
+            self._resources.go_on()
+            self._trained += self._recorder.go_on()
 
     def keep(self, drawn: Iterable[list[Group]] = ()) -> None:
         """After a commit: keep the state if it is time, with the batches `drawn` and not trained."""
@@ -146,33 +167,30 @@ def run_in_one_process(
         spent = keeper.state.cpu_seconds if keeper.state else {}
         resources = ResourceLog(out / "resources.csv", {role: os.getpid()}, rewards.pids, spent)
         stack.callback(resources.close)
-        loop = Loop(config, out, policy, generator, recorder, progress, events, resources, keeper)
+        held_out = encode_prompts(policy.codec, splits.held_out, config.prompt)
+
+        def evaluate(version: int) -> None:
+            """The policy as it is, which is `version`."""
+            sampled, greedy = (respond(policy, held_out, config, greedy=greedy) for greedy in (False, True))
+            record_evaluation(recorder, rewards, splits.held_out, version, sampled, greedy)
+
+        loop = Loop(config, out, policy, generator, recorder, progress, events, resources, keeper, evaluate)
         recorder.start()
         progress.enter("running")
         with keeper.patience():
+            if config.evaluation.when == "paused":
+                loop.look()
             schedule(loop)
-        ended, cpu_seconds = time.monotonic(), resources.cpu_seconds()
+        ended, cpu_seconds, paused = time.monotonic(), resources.cpu_seconds(), recorder.paused
         if config.train.save_model:
             policy.save(out / "model")
         progress.enter("evaluating")
         progress.say("evaluating")
-        _evaluate(config, out, policy, rewards, recorder, splits.held_out, loop.version)
+        for version in due_versions(config, loop.version) if config.evaluation.when == "after" else ():
+            load_snapshot(snapshot_path(out, version), policy)
+            evaluate(version)
         evaluated = time.monotonic()
-    shutil.rmtree(out / "snapshots")
-    return Outcome(loop.version, loop.collapsed, created, recorder.started, ended, evaluated, cpu_seconds)
-
-
-def _evaluate(
-    config: RunConfig,
-    out: Path,
-    policy: Policy,
-    rewards: Rewards,
-    recorder: Recorder,
-    tasks: list[Task],
-    last: int,
-) -> None:
-    prompts = encode_prompts(policy.codec, tasks, config.prompt)
-    for version in due_versions(config, last):
-        load_snapshot(snapshot_path(out, version), policy)
-        sampled, greedy = (respond(policy, prompts, config, greedy=greedy) for greedy in (False, True))
-        record_evaluation(recorder, rewards, tasks, version, sampled, greedy)
+    discard_snapshots(out)
+    return Outcome(
+        loop.version, loop.collapsed, created, recorder.started, ended, evaluated, cpu_seconds, paused
+    )

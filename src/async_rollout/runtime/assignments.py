@@ -55,6 +55,13 @@ class Assignments:
         given, self._given[role] = list(self._given[role]), {}
         return given
 
+    def pause(self, seconds: float) -> None:
+        """The run stood still for so long: that is no delay of anybody's."""
+        self._heard = {role: heard + seconds for role, heard in self._heard.items()}
+        for given in self._given.values():
+            for sample in given:
+                given[sample] += seconds
+
     def overdue(self, seconds: float) -> list[Overdue]:
         """Samples given longer ago than that."""
         limit = time.monotonic() - seconds

@@ -4,7 +4,6 @@ It never blocks in a send and never touches weights. A group that it hands over 
 until the commit that the group ends in; nothing else may be handed over meanwhile.
 """
 
-import time
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -12,6 +11,8 @@ from async_rollout.config.run import RunConfig
 from async_rollout.rewards.backend import Rewards
 from async_rollout.runtime import messages as say
 from async_rollout.runtime.collapse import collapsed
+from async_rollout.runtime.debt import Debt
+from async_rollout.runtime.examiner import Examiner
 from async_rollout.runtime.keeper import Keeper
 from async_rollout.runtime.progress import Progress
 from async_rollout.runtime.recorder import Recorder
@@ -35,6 +36,7 @@ class _Ended(NamedTuple):
     groups: tuple[Group, ...]
     waiting: int
     running: int
+    wait_sec: float  # of the trainer, without the pauses of the run
 
 
 class Controller:
@@ -53,6 +55,7 @@ class Controller:
         progress: Progress,
         resources: ResourceLog,
         keeper: Keeper,
+        examiner: Examiner,
     ):
         self._run = run
         self._prompts = prompts
@@ -66,6 +69,8 @@ class Controller:
         self._progress = progress
         self._resources = resources
         self._keeper = keeper
+        self._examiner = examiner
+        self._debt = Debt(supervisor, run.supervision)  # of the trainer
         self._replay, self._judging = keeper.state.work if keeper.state else (Replay(), {})
         for key, (_, text) in self._judging.items():
             rewards.submit(key, self._task_of(key.group), text)
@@ -82,36 +87,51 @@ class Controller:
         self._requested: int | None = None  # version of the trainer's open request
         self._leased: tuple[Group, ...] = ()
         self._ended: _Ended | None = None  # what the last commit trained, until it is written down
+        self._still = False  # the run pauses, and its clock
+        self._paused = 0.0  # seconds of that since the last commit
         self._version = store.version
         self.collapsed = False
 
     def run(self) -> None:
         """Until the last commit, or a collapse."""
         while self._version < self._run.train.updates and not self.collapsed:
-            self._supply.dispatch(self._version, self._may_submit)
+            if self._examiner.version is None:
+                self._give_up(self._supply.watch(self._version))
+                self._supply.dispatch(self._version, self._may_submit)
             self._hand_over()
             self._record()
-            self._supervisor.poll(self._rewards.waitables(), min(_POLL_SEC, self._rewards.patience()))
-            for worker in list(self._supervisor.workers):
-                self._listen(worker)
-            self._give_up(self._supply.watch(self._version))
-            for key, verdict in self._rewards.poll():
-                self._judged(key, verdict)
-            self._progress.idle(
-                f"version {self._version}/{self._run.train.updates}, "
-                f"queue {self._replay.waiting}+{self._replay.running}, {len(self._judging)} being judged"
-            )
+            self._turn()
+            self._debt.check()
         self._record()
 
-    @property
-    def rollout(self) -> Worker:
-        """A rollout worker."""
-        return self._supply.workers[0]
+    def evaluate(self) -> None:
+        """After the run: the versions that are still to be."""
+        for version in self._examiner.left(self._version):
+            self._examiner.begin(version, self._supply.workers)
+            while self._examiner.version is not None:
+                self._examiner.advance(self._supply.workers[0])
+                self._turn()
+
+    def _turn(self) -> None:
+        """Wait until something happens, and see to it."""
+        self._supervisor.poll(self._rewards.waitables(), min(_POLL_SEC, self._rewards.patience()))
+        for worker in list(self._supervisor.workers):
+            self._listen(worker)
+        for key, verdict in self._rewards.poll():
+            if not self._examiner.judged(key, verdict):
+                self._judged(key, verdict)
+        self._progress.idle(
+            f"version {self._version}/{self._run.train.updates}, "
+            f"queue {self._replay.waiting}+{self._replay.running}, {len(self._judging)} being judged"
+            if self._examiner.version is None
+            else f"evaluating version {self._examiner.version}"
+        )
 
     def _listen(self, worker: Worker) -> None:
         try:
             messages = self._supervisor.receive(worker)
         except WorkerDied as death:
+            self._examiner.still(worker.role)
             self._give_up(self._supply.replace(worker, death, self._version))
             self._resources.add(worker.role, self._supervisor.pids()[worker.role])
             self._progress.say(f"{death}: replaced")
@@ -136,11 +156,19 @@ class Controller:
                 self._recorder.reloaded(message.resumed_samples, message.recomputed_tokens, message.seconds)
             case say.BatchRequest():
                 self._requested = message.version
+            case say.Paused():
+                self._examiner.still(worker.role)
+            case say.Evaluated():
+                self._examiner.heard(message)
+            case say.Pong():
+                self._debt.service_is_there()
             case say.Kept():
+                self._debt.end()
                 work = (self._replay, self._judging)
                 state = self._recorder.state(message.version, self._resources.cpu_seconds(), work)
                 self._keeper.finish(state, message.sums)
             case say.Committed():
+                self._debt.end()
                 self._committed(message)
 
     def _may_submit(self) -> bool:
@@ -201,9 +229,15 @@ class Controller:
             self._record()
             place = self._keeper.stage(self._requested)
             self._requested = None
+            self._debt.begin()
             self._supervisor.send(self._trainer, say.Keep(str(place)))
             return
         self._keeper.leave_if_asked()
+        if self._examiner.due(self._requested):
+            self._examine(self._requested)
+            return
+        if self._still:
+            self._go_on()
         self._drop_stale(self._requested)
         numbers = choose(
             self._replay.complete(),
@@ -216,7 +250,34 @@ class Controller:
             return
         self._leased = tuple(self._replay.take(numbers))
         self._requested = None
+        self._debt.begin()
         self._supervisor.send(self._trainer, say.Batch(self._leased))
+
+    def _examine(self, version: int) -> None:
+        """The trainer waits for a batch: have the others stand still, stop the clock, then evaluate.
+
+        Answers that the judges have already are judged on.
+        """
+        self._record()
+        if self._examiner.version is None:
+            self._examiner.begin(version, self._supply.workers)
+            self._progress.enter("evaluating")
+        if self._examiner.all_still and not self._still:
+            self._still = True
+            self._recorder.stop_clock()
+            self._resources.pause()
+        self._examiner.advance(self._supply.workers[0])
+
+    def _go_on(self) -> None:
+        """The version has been evaluated: everybody goes on where they stood."""
+        self._still = False
+        seconds = self._recorder.go_on()
+        self._resources.go_on()
+        self._paused += seconds
+        self._supply.assignments.pause(seconds)
+        for worker in self._supply.workers:
+            self._supervisor.send(worker, say.Resume())
+        self._progress.enter("running")
 
     def _drop_stale(self, version: int) -> None:
         """Let go of groups that can no longer be trained at this version, running ones too.
@@ -240,7 +301,8 @@ class Controller:
 
     def _committed(self, message: say.Committed) -> None:
         self._version = message.version
-        self._ended = _Ended(message, self._leased, self._replay.waiting, self._replay.running)
+        wait_sec, self._paused = message.wait_sec - self._paused, 0.0
+        self._ended = _Ended(message, self._leased, self._replay.waiting, self._replay.running, wait_sec)
         self._leased = ()
         self._drop_stale(self._version)
         if self._run.collapse.windows:  # it decides whether there is another batch
@@ -257,20 +319,8 @@ class Controller:
             ended.groups,
             waiting=ended.waiting,
             running=ended.running,
-            wait_sec=ended.message.wait_sec,
+            wait_sec=ended.wait_sec,
             step_sec=ended.message.step_sec,
         )
         self._progress.commit(row)
         self.collapsed = collapsed(self._recorder.commits, self._run.collapse)
-
-
-def wait_for(supervisor: Supervisor, worker: Worker, kind: type, patience_sec: float) -> object:
-    """The next message of this kind from a worker. Raises TimeoutError naming the worker."""
-    deadline = time.monotonic() + patience_sec
-    while time.monotonic() < deadline:
-        supervisor.poll([], _POLL_SEC)
-        for each in supervisor.workers:
-            for message in supervisor.receive(each):
-                if each is worker and isinstance(message, kind):
-                    return message
-    raise TimeoutError(f"{worker.role} did not answer within {patience_sec:g} s")

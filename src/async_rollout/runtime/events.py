@@ -66,8 +66,10 @@ def chrome_trace(events: list[dict], origin: float) -> dict:
     return {"traceEvents": names + spans, "displayTimeUnit": "ms"}
 
 
-def busy_fractions(events: list[dict], start: float, end: float, idle: frozenset[str]) -> dict[str, float]:
-    """Share of [start, end] that each role spent in spans that are not `idle`.
+def busy_fractions(
+    events: list[dict], start: float, end: float, idle: frozenset[str], paused: float = 0.0
+) -> dict[str, float]:
+    """Share of [start, end], less `paused` seconds of it, that each role spent in spans that are not `idle`.
 
     Role names are `kind-index`; processes of one kind are averaged.
     """
@@ -79,5 +81,5 @@ def busy_fractions(events: list[dict], start: float, end: float, idle: frozenset
         if event["name"] not in idle:
             seconds = max(0.0, min(event["end"], end) - max(event["start"], start))
             busy[kind] = busy.get(kind, 0.0) + seconds
-    wall = max(end - start, 1e-9)
+    wall = max(end - start - paused, 1e-9)
     return {kind: min(1.0, busy.get(kind, 0.0) / wall / len(names)) for kind, names in processes.items()}

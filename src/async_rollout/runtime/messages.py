@@ -77,6 +77,31 @@ class Reloaded:
 
 
 @dataclass(frozen=True, slots=True)
+class Pause:
+    """To a rollout worker: decode nothing, from the next step boundary on, and say so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Paused:
+    """From a rollout worker: it stands still."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resume:
+    """To a rollout worker: go on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ping:
+    """To the parameter service: are you there?"""
+
+
+@dataclass(frozen=True, slots=True)
+class Pong:
+    """From the parameter service: yes."""
+
+
+@dataclass(frozen=True, slots=True)
 class Evaluate:
     """To a rollout worker: answer all prompts under the weights in a file."""
 

@@ -9,7 +9,16 @@ import time
 from async_rollout.channels import Channel, poll
 from async_rollout.runtime.events import Events
 from async_rollout.runtime.layout import WeightLayout
-from async_rollout.runtime.messages import Announce, Granted, GrantRequest, Ready, Stop, Visible, Written
+from async_rollout.runtime.messages import (
+    Announce,
+    Granted,
+    GrantRequest,
+    Pong,
+    Ready,
+    Stop,
+    Visible,
+    Written,
+)
 from async_rollout.runtime.weights import WeightStore
 
 
@@ -57,8 +66,10 @@ def main(
     controller.send(Ready(time.monotonic() - started))
     while True:
         poll([controller, trainer], None)
-        if any(isinstance(m, Stop) for m in controller.receive()):
-            return
+        for message in controller.receive():
+            if isinstance(message, Stop):
+                return
+            controller.send(Pong())
         for message in trainer.receive():
             if (answer := service.answer(message)) is not None:
                 trainer.send(answer)

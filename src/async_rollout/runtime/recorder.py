@@ -55,10 +55,13 @@ class Recorder:
         self.evaluations: list[EvalRow] = []
         self._dropped: Counter = Counter()  # tokens by reason, since the last commit
         self._seconds = 0.0  # on the run's clock when this attempt began
+        self.paused = 0.0  # seconds of this attempt that are not on it
+        self._stopped: float | None = None  # when the clock was, while it is
         if before is not None:
             self.totals, self._dropped = before.recorder
             self._seconds = before.seconds
             self.commits = [MetricsRow(**row) for row in read_jsonl(out / "metrics.jsonl")]
+            self.evaluations = [EvalRow(**row) for row in read_jsonl(out / "evals.jsonl")]
         self.start()
 
     def start(self) -> None:
@@ -66,12 +69,29 @@ class Recorder:
         self.ready = time.monotonic()
         self.started = self.ready - self._seconds  # moved back by what earlier attempts did
 
+    @property
+    def seconds(self) -> float:
+        """On the run's clock."""
+        now = time.monotonic() if self._stopped is None else self._stopped
+        return now - self.started - self.paused
+
+    def stop_clock(self) -> None:
+        """What happens from now on takes no time; no harm if the clock has been stopped."""
+        if self._stopped is None:
+            self._stopped = time.monotonic()
+
+    def go_on(self) -> float:
+        """The clock goes on; returns for how many seconds it was stopped."""
+        seconds = 0.0 if self._stopped is None else time.monotonic() - self._stopped
+        self.paused, self._stopped = self.paused + seconds, None
+        return seconds
+
     def state(self, version: int, cpu_seconds: dict[str, float], work: Any) -> RunState:
         """For a checkpoint after the commit of `version`: every row until now is on disk."""
         writers = {"results.jsonl": self._results, "metrics.jsonl": self._metrics, "evals.jsonl": self._evals}
         return RunState(
             version=version,
-            seconds=time.monotonic() - self.started,
+            seconds=self.seconds,
             cpu_seconds=cpu_seconds,
             offsets={name: writer.sync() for name, writer in writers.items()},
             recorder=(self.totals, self._dropped),
@@ -123,7 +143,7 @@ class Recorder:
             self.totals.interrupted_turns += sample.trajectory.interrupted_turns
         self._results.write(*(self._row(s, g.number, g.task_id, trained_at, None) for g, s in samples))
         dropped, self._dropped = dict(self._dropped), Counter()
-        seconds = time.monotonic() - self.started
+        seconds = self.seconds
         row = _metrics_row(version, seconds, metrics, groups, waiting, running, wait_sec, step_sec, dropped)
         self.totals.mixed_version_samples += row.mixed_version_samples
         self.commits.append(row)

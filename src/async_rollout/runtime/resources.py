@@ -18,6 +18,7 @@ class _Watched:
     role: str
     process: psutil.Process
     begun: float = 0.0
+    paused_at: float = 0.0
     family: bool = False  # with what its ended children took: a judge runs programs
     cpu: float = field(init=False, default=0.0)
 
@@ -77,6 +78,18 @@ class ResourceLog:
             watched.look()
             spent[watched.role.rsplit("-", 1)[0]] += watched.cpu - watched.begun
         return dict(sorted(spent.items()))
+
+    def pause(self) -> None:
+        """What is computed until `go_on` is not the run's."""
+        for watched in self._watched:
+            watched.look()
+            watched.paused_at = watched.cpu
+
+    def go_on(self) -> None:
+        """Count again."""
+        for watched in self._watched:
+            watched.look()
+            watched.begun += watched.cpu - watched.paused_at
 
     def close(self) -> None:
         """End the thread; what was sampled is on disk."""

@@ -5,7 +5,7 @@ whose logits it was sampled from. At least `rollout.min_decode_steps` steps lie 
 interruptions, except for the sake of work that was admitted since: none starts under weights
 older than its admission. Reloading never takes more than `rollout.max_recompute_share` of the
 time, even so. With `rollout.update: drain` nothing is interrupted: no slot is refilled until
-the running samples are done.
+the running samples are done. While the run pauses it stands still between two steps.
 """
 
 import time
@@ -54,6 +54,12 @@ class RolloutWorker:
         self._steps = 0  # decode steps since the last reload
         self._rested = 0.0  # when another reload keeps to its share of the time, on the monotonic clock
         self._busy_since: float | None = None
+        self.still = False  # the run pauses
+
+    @property
+    def at_work(self) -> bool:
+        """True while there is anything to decode now."""
+        return self.busy and not self.still
 
     @property
     def busy(self) -> bool:
@@ -91,8 +97,8 @@ class RolloutWorker:
             self._busy_since = None
 
     def evaluate(self, message: say.Evaluate) -> say.Evaluated:
-        """Answer prompts under a snapshot's weights; the run is over by then."""
-        with self._events.span("evaluate", version=message.version):
+        """Answer prompts under a snapshot's weights; samples that are running go on under their own."""
+        with self._events.span("evaluate", version=message.version), self._transfer.kept():
             load_snapshot(Path(message.weights), self._policy)
             sampled, greedy = (
                 respond(self._policy, message.prompts, self._config, greedy=greedy)
@@ -176,9 +182,9 @@ def main(
     worker = RolloutWorker(index, controller, store, run, policy, events)
     controller.send(say.Ready(time.monotonic() - started))
     while True:
-        if not worker.busy:
+        if not worker.at_work:
             worker.pause()
-        for message in controller.receive() if worker.busy else controller.wait():
+        for message in controller.receive() if worker.at_work else controller.wait():
             match message:
                 case say.Stop():
                     worker.pause()
@@ -187,7 +193,12 @@ def main(
                     worker.accept(message)
                 case say.Cancel():
                     worker.cancel(message.groups)
+                case say.Pause():
+                    worker.still = True
+                    controller.send(say.Paused())
+                case say.Resume():
+                    worker.still = False
                 case say.Evaluate():
                     controller.send(worker.evaluate(message))
-        if worker.busy:
+        if worker.at_work:
             worker.advance()

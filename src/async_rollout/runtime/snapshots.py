@@ -1,6 +1,7 @@
-"""Weights set aside for evaluation after the run: one safetensors file a version."""
+"""Weights set aside for evaluation: one safetensors file a version, until the run ends."""
 
 import os
+import shutil
 from pathlib import Path
 
 from async_rollout.config.run import RunConfig
@@ -32,6 +33,11 @@ def write_snapshot(out: Path, version: int, policy) -> None:
     with partial.open("rb") as file:
         os.fsync(file.fileno())
     os.replace(partial, path)
+
+
+def discard_snapshots(out: Path) -> None:
+    """Remove them all, if there are any: every version has been evaluated."""
+    shutil.rmtree(out / "snapshots", ignore_errors=True)
 
 
 def load_snapshot(path: Path, policy) -> None:

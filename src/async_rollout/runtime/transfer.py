@@ -5,6 +5,9 @@ a publication is a single copy: that is about twice as fast as one for each para
 only large copies go past the caches, and it takes one call where there is a device between.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import numpy as np
 import torch
 
@@ -33,6 +36,15 @@ class Transfer:
             np.copyto(_bytes(buffer), self._flat.numpy())  # faster than torch's own copy
         else:
             torch.from_numpy(_bytes(buffer)).copy_(self._flat)
+
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """Whatever the block does to the parameters, they are as before when it ends."""
+        before = self._flat.clone()
+        try:
+            yield
+        finally:
+            self._flat.copy_(before)
 
     def copy_out(self, buffer: Buffer) -> None:
         """Buffer → parameters, in place."""
