@@ -1,7 +1,6 @@
 """Evaluation in the middle of a run: the same pass rates as after it, and no time of the run's."""
 
 import time
-from itertools import pairwise
 from types import SimpleNamespace
 
 import numpy as np
@@ -51,17 +50,20 @@ def test_it_takes_no_time_and_comes_at_once(mode, tmp_path, slow):
     summary = read_summary(cell.out / "summary.json")
     versions = [point.version for point in summary.eval_pass_rate]
     assert versions == [0, 3, 6, 9, 12]
-    assert summary.wall_clock_sec < 5 * PAUSE_SEC < summary.evaluation_wall_clock_sec
+    pauses = 5 if mode != "async" else 4  # there the last one comes when the run is over
+    states = cell.rows("states.jsonl")
+    assert [row["state"] for row in states].count("evaluating") == pauses + 1
+    begun = next(row["time"] for row in states if row["state"] == "running")
+    ended = [row["time"] for row in states if row["state"] == "evaluating"][-1]
+    assert summary.wall_clock_sec < ended - begun - pauses * PAUSE_SEC + 0.1
+    assert summary.evaluation_wall_clock_sec > 5 * PAUSE_SEC
     first, *later = cell.rows("metrics.jsonl")  # the first wait begins while others build their parts
     assert sum(r["wait_sec"] + r["step_sec"] for r in later) <= summary.wall_clock_sec
     assert min(r["wait_sec"] for r in later) >= 0
     seconds = [row["seconds"] for row in (first, *later)]
     assert seconds == sorted(seconds)
-    assert max(b - a for a, b in pairwise(seconds)) < PAUSE_SEC
-    states = [row["state"] for row in cell.rows("states.jsonl")]
-    pauses = 5 if mode != "async" else 4  # there the last one comes when the run is over
-    assert states.count("evaluating") == pauses + 1
-    assert states[-2:] == ["evaluating", "done"]
+    assert seconds[-1] <= summary.wall_clock_sec
+    assert [row["state"] for row in states[-2:]] == ["evaluating", "done"]
     assert not (cell.out / "snapshots").exists()
 
 

@@ -28,7 +28,7 @@ def test_files_and_summary(cells):
     assert summary.staleness_histogram.trained == {"0": summary.tokens.trained}
     assert summary.groups == {"submitted": 80, "trained": 80}
     assert summary.interruptions == summary.mixed_version_samples == 0
-    assert set(summary.cpu_seconds) == {"sync"}
+    assert set(summary.cpu_seconds) == {"sync", "reward"}
     assert summary.wall_clock_sec == cell.rows("metrics.jsonl")[-1]["seconds"]
 
 
