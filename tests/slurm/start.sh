@@ -106,7 +106,7 @@ PartitionName=preemptible Nodes=ALL MaxTime=INFINITE PriorityTier=1 PreemptMode=
 CONF
 for file in $FILES; do ln -sfn "$DIR/etc/$file" "/etc/slurm/$file"; done
 
-runs "$DIR/run/slurmctld.pid" slurmctld || slurmctld -c
+runs "$DIR/run/slurmctld.pid" slurmctld || slurmctld
 soon "scontrol ping | grep -q 'is UP'"
 for node in $NODES; do
   runs "$DIR/run/slurmd-$node.pid" slurmd || slurmd -N "$node"
