@@ -14,7 +14,7 @@ from async_rollout.analysis.series import Seeds, bounds, modes, treatments, vari
 from async_rollout.records.summary import Summary
 
 AXIS = "K: largest staleness allowed (policy versions)"
-ONE_K = "one K: `staleness_k` with several gives a curve (config/paper_tiny.yaml)"
+ONE_K = "one K only: staleness_k with several values gives a curve (config/paper_tiny.yaml)"
 
 
 @dataclass(frozen=True)
@@ -53,11 +53,19 @@ def against_k(
             panel.set_ylabel(measure.label)
         if index + columns >= len(axes):
             panel.set_xlabel(AXIS if columns == 1 else "K (policy versions)")
+    for number, measure in enumerate(measures):
+        scale(axes[number * len(pairs) : (number + 1) * len(pairs)], measure)
     looks = treatment_looks(scene, seeds)
     hollow = {"markersize": 4.5, "markerfacecolor": "white"}
     handles = [style.sample(name, **look, **hollow) for name, look in looks.items()]
     panels.legend(figure, handles, "objective, or arm (objective)" if len(handles) > 1 else "")
     return Drawing(figure, table(measures, seeds))
+
+
+def scale(axes: Sequence[Axes], measure: Measure) -> None:
+    """One vertical axis for panels that share it, so set once all are drawn."""
+    for panel in axes:
+        panel.set_ylim(measure.low, panels.end(axes, "y") if measure.high is None else measure.high)
 
 
 def treatment_looks(scene: Scene, seeds: Seeds) -> dict[str, dict]:
@@ -88,7 +96,6 @@ def draw_measure(axes: Axes, scene: Scene, measure: Measure, seeds: Seeds, mode:
     draw_groups(axes, groups, present, places, scene.links, looks, joined=ks)
     axes.set_xticks(range(len(places)), [style.k_label(place) for place in places])
     axes.set_xlim(-0.6, len(places) - 0.4)
-    axes.set_ylim(measure.low, measure.high)
     axes.yaxis.set_major_formatter(style.THOUSANDS)
     if places[0] == "sync" and ks:
         axes.axvline(0.5, color=style.FAINT, linewidth=0.7)

@@ -53,6 +53,12 @@ def in_one_row(scene: Scene, title: str, widths: Sequence[float]) -> tuple[Figur
     return figure, list(axes[0])
 
 
+def end(axes: Sequence[Axes], along: str) -> float:
+    """Where the data of all these panels end along `x` or `y`, with a margin; above 0."""
+    ends = [edge for panel in axes if math.isfinite(edge := getattr(panel.dataLim, f"{along}1"))]
+    return 1.06 * max(ends, default=0.0) or 1.0
+
+
 def label_edges(axes: Sequence[Axes], x: str, y: str, per_row: int = 3) -> None:
     """Axis labels at the left and at the bottom only."""
     columns = min(len(axes), per_row)

@@ -50,7 +50,8 @@ def fig_pareto(scene: Scene) -> Drawing:
         fronts[name] = draw_pareto(panel, scene, found, looks)
         head = f"{name}\n" if len(algorithms) > 1 else ""
         panel.set_title(style.plain(head + count_text(len(place.seeds) for place in found)))
-    panels.label_edges(axes, THROUGHPUT.label, "held-out pass rate, last version", columns)
+    frame(axes)
+    panels.label_edges(axes, THROUGHPUT.label, PASS_RATE.label, columns)
     panels.legend(figure, pareto_legend(scene, seeds, looks))
     on_frontier = {cell for front in fronts.values() for place in front for cell, _ in place.seeds}
     points = table([THROUGHPUT, PASS_RATE], seeds)
@@ -116,10 +117,15 @@ def draw_pareto(axes: Axes, scene: Scene, found: list[Place], looks: dict) -> li
     axes.step(*steps, where="pre", color="black", linewidth=1.0, linestyle=style.LINES[2], zorder=3)
     axes.xaxis.set_major_formatter(style.THOUSANDS)
     axes.xaxis.set_major_locator(MaxNLocator(5))
-    axes.set_xlim(left=0)
-    low, high = axes.get_ylim()  # shared by all panels: what an earlier one needs stays in view
-    axes.set_ylim(max(min(low, high - 0.3), -0.02), 1.02)
     return front
+
+
+def frame(axes: Sequence[Axes]) -> None:
+    """Axes of panels that share them: speed from 0, pass rates where there are some."""
+    low = min(panel.dataLim.y0 for panel in axes)
+    for panel in axes:
+        panel.set_xlim(0, panels.end(axes, "x"))
+        panel.set_ylim(max(min(low, 0.75) - 0.05, -0.02), 1.02)
 
 
 def pareto_legend(scene: Scene, seeds: Seeds, looks: dict) -> list:

@@ -7,12 +7,12 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from async_rollout.analysis.figures import panels, style, timeline
-from async_rollout.analysis.figures.against_k import draw_measure, table, treatment_looks
+from async_rollout.analysis.figures.against_k import draw_measure, scale, table, treatment_looks
 from async_rollout.analysis.figures.curves import draw_curve, held_out
 from async_rollout.analysis.figures.drawing import Drawing, Scene, new_figure, nothing
 from async_rollout.analysis.figures.learning import schedule_sample
 from async_rollout.analysis.figures.marks import count_text
-from async_rollout.analysis.figures.pareto import draw_pareto, places
+from async_rollout.analysis.figures.pareto import draw_pareto, frame, places
 from async_rollout.analysis.figures.staleness import draw_violins
 from async_rollout.analysis.figures.throughput import THROUGHPUT
 from async_rollout.analysis.figures.tolerance import NO_CELL, PASS_RATE, final_pass_rate
@@ -100,6 +100,7 @@ def _speed(axes: Axes, scene: Scene, seeds: Seeds) -> None:
         _missing(axes, "speed: no cell of mode sync, async or areal")
         return
     draw_measure(axes, scene, THROUGHPUT, timed, mode, seeds[0][0].algorithm)
+    scale([axes], THROUGHPUT)
     axes.set_title(f"speed: {axes.get_title()}")
     axes.set_xlabel("K (policy versions)")
     axes.set_ylabel(THROUGHPUT.label)
@@ -112,6 +113,7 @@ def _cost(axes: Axes, scene: Scene, seeds: Seeds) -> None:
         _missing(axes, "pass rate: no cell was evaluated")
         return
     draw_measure(axes, scene, PASS_RATE, seeds, mode, seeds[0][0].algorithm)
+    scale([axes], PASS_RATE)
     axes.set_title(f"pass rate of the last version: {axes.get_title()}")
     axes.set_xlabel("K (policy versions)")
     axes.set_ylabel(PASS_RATE.label)
@@ -123,6 +125,7 @@ def _frontier(axes: Axes, scene: Scene, seeds: Seeds) -> None:
         _missing(axes, "frontier: no cell of mode sync, async or areal")
         return
     draw_pareto(axes, scene, found, treatment_looks(scene, seeds))
+    frame([axes])
     axes.set_title(f"speed and pass rate; ringed: frontier\n{count_text(len(p.seeds) for p in found)}")
     axes.set_xlabel(THROUGHPUT.label)
     axes.set_ylabel(PASS_RATE.label)

@@ -34,7 +34,7 @@ def queue_depth_traces(scene: Scene) -> Drawing:
         panel.set_title(style.plain(f"{style.schedule_label(cell.mode, cell.k)}\n{_said(cell, summary)}"))
         panel.title.set_url(scene.links[cell])
         panel.set_ylim(0, None if bound is None else 1.1 * bound)
-        panel.set_xlim(left=0)
+    axes[0].set_xlim(0, max(summary.queue_depth_trace.seconds[-1] for _, summary in chosen))
     panels.label_edges(axes, "seconds of the run", "prompt groups")
     handles = [
         style.sample("waiting for the trainer", color=WAITING, linestyle="-", linewidth=5),

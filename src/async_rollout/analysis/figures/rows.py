@@ -30,7 +30,7 @@ def row_panels(
     used = {place for panel in found for _, place in panel.groups}
     places = [place for place in schedules(scene.cells) if place in used][::-1]  # sync on top
     series = list(looks)
-    height = 0.8 + len(places) * max(0.26, 0.1 * len(series))
+    height = 1.15 + len(places) * max(0.26, 0.1 * len(series))
     columns = min(len(found), per_row)
     figure, axes = panels.grid(
         scene, title, len(found), height=height, per_row=columns, sharex=sharex, sharey=True, note=note
@@ -42,11 +42,13 @@ def row_panels(
         panel.set_xlabel(content.label)
         panel.set_yticks(range(len(places)), [style.schedule_label(*place) for place in places])
         panel.set_ylim(-0.6, len(places) - 0.4)
-        panel.set_xlim(left=-0.015 * panel.get_xlim()[1])
         panel.xaxis.set_major_formatter(style.THOUSANDS)
         for edge in range(len(places) - 1):
             if places[edge][0] != places[edge + 1][0]:
                 panel.axhline(edge + 0.5, color=style.FAINT, linewidth=0.7)
+    for panel in axes:
+        right = panels.end(axes if sharex else [panel], "x")
+        panel.set_xlim(-0.015 * right, right)
     shape = {"markersize": 4.5, "markerfacecolor": "white"}
     handles = [
         style.sample(str(name), **look | shape | {"linestyle": "none"}) for name, look in looks.items()

@@ -19,7 +19,7 @@ MODE_COLORS = {"sync": SYNC, "areal": COLORS[0], "async": COLORS[1], "lagged": C
 BAD = "#b00020"  # collapsed, missing, bounds
 FAINT = "#666666"
 WIDTH = 7.2  # inches: a page with margins
-THOUSANDS = FuncFormatter(lambda value, _: f"{value:,.6g}".replace("-", "−"))
+THOUSANDS = FuncFormatter(lambda value, _: f"{value:,.6f}".rstrip("0").rstrip("."))
 _STYLE = {
     "font.size": 9,
     "axes.titlesize": 9,

@@ -65,8 +65,8 @@ def _edge(values: list[float]) -> float:
 
 def _never(axes: Axes, edge: float) -> None:
     """The place of those that did not reach the threshold."""
-    ticks = MaxNLocator(4).tick_values(0, 0.8 * edge) if edge > _NOBODY else [0]
-    ticks = [tick for tick in ticks if tick < 0.85 * edge]
-    axes.set_xticks([*ticks, edge], [*(style.THOUSANDS(tick) for tick in ticks), "not\nreached"])
+    ticks = MaxNLocator(3).tick_values(0, 0.8 * edge) if edge > _NOBODY else [0]
+    ticks = [tick for tick in ticks if tick < 0.72 * edge]
+    axes.set_xticks([*ticks, edge], [*(style.THOUSANDS(tick) for tick in ticks), "not reached"])
     axes.axvline(0.935 * edge, color=style.FAINT, linewidth=0.7)
     axes.set_xlim(-0.015 * edge, 1.08 * edge)
