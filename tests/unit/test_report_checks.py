@@ -151,6 +151,9 @@ def test_few_seeds_are_a_note_and_an_empty_sweep_an_error(tmp_path: Path) -> Non
     assert "n = 2" in found[0][2]
     assert findings({}) == [("error", "", "the sweep has no cells")]
     assert ("error", "", "no cell has finished") in findings({CELL: tmp_path / "none.json"})
+    begun = findings({CELL: tmp_path / "none.json"}, under_way=True)
+    assert ("note", "", "no cell has finished") in begun
+    assert {level for level, _, _ in begun} == {"note"}
 
 
 def test_backends_that_are_no_model_are_counted(tmp_path: Path) -> None:
