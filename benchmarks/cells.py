@@ -21,7 +21,11 @@ from async_rollout.learner.characters import build_tokenizer
 from async_rollout.runners.cell import run_cell
 from async_rollout.tasks.prepare import prepare
 
-SIZES = {"0.1 M": (64, 2, 4, 128), "20 M": (512, 6, 8, 1536)}  # width, layers, heads, MLP width
+SIZES = {
+    "0.1 M": (64, 2, 4, 128),
+    "1 M": (128, 4, 4, 512),
+    "20 M": (512, 6, 8, 1536),
+}  # width, layers, heads, MLP width
 
 
 def random_model(directory: Path, size: str) -> Path:

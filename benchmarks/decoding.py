@@ -72,7 +72,7 @@ class RecordedLengths(StoppingCriteria):
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor, **kwargs: object) -> torch.Tensor:
         """(n,) True for the rows that are done."""
-        return input_ids.shape[1] >= self._ends
+        return (input_ids.shape[1] >= self._ends).to(input_ids.device)
 
 
 def build_model() -> PreTrainedModel:
@@ -125,8 +125,8 @@ def run_generate(model: PreTrainedModel, prompts: list[np.ndarray], lengths: np.
         ids, real = left_padded(prompts[start : start + SLOTS])
         wanted = lengths[start : start + SLOTS]
         model.generate(
-            torch.from_numpy(ids),
-            attention_mask=torch.from_numpy(real).long(),
+            torch.from_numpy(ids).to(model.device),
+            attention_mask=torch.from_numpy(real).long().to(model.device),
             generation_config=GenerationConfig(
                 do_sample=True, top_k=0, top_p=1.0, max_new_tokens=int(wanted.max()), pad_token_id=0
             ),

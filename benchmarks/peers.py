@@ -1,0 +1,127 @@
+"""Claim: on the same two cores this trains more tokens a second than TRL's GRPOTrainer.
+
+The same model directory (a random Qwen2), the same prompts, G, limit of length and optimizer
+steps, one compute thread a process. One process against one: mode `sync` against GRPOTrainer.
+Two against two: mode `areal` (a rollout worker and a trainer, K = 4) against GRPOTrainer as
+two data-parallel ranks under torchrun. Both draw answers from the same policy, so lengths have
+one distribution; the mean length of each is printed. TRL has an environment of its own, made
+on first use below `benchmarks/.peers`. Arms take turns; medians.
+"""
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import venv
+from pathlib import Path
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import torch
+
+from async_rollout.tasks import sort
+from async_rollout.tasks.prompts import prompt_text
+from cells import cell_config, random_model, run
+from measure import Claim, in_turn, options, report, spread
+
+HERE = Path(__file__).parent
+ENVIRONMENT = HERE / ".peers"
+PACKAGES = ["trl==1.16.0", "torch==2.13.0", "transformers==5.24.0"]
+GROUPS, GROUP_SIZE, MINIBATCHES, TOKENS = 8, 8, 2, 64
+AIMS = {"1 M": 2.0, "20 M": 1.2}
+
+
+def peer_python() -> Path:
+    """The interpreter of the environment that has TRL."""
+    python = ENVIRONMENT / "bin" / "python"
+    if not (ENVIRONMENT / "ready").exists():
+        print(f"installing {', '.join(PACKAGES)} into {ENVIRONMENT.relative_to(HERE.parent)}", flush=True)
+        venv.create(ENVIRONMENT, clear=True, with_pip=True)
+        subprocess.run([python, "-m", "pip", "install", "--quiet", *PACKAGES], check=True)
+        (ENVIRONMENT / "ready").touch()
+    return python
+
+
+def trl(model: Path, prompts: Path, processes: int, updates: int, skip: int) -> dict[str, float]:
+    """One run of GRPOTrainer; what peer_trl.py prints."""
+    launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", str(processes)]
+    options = {
+        "model": model,
+        "prompts": prompts,
+        "groups": GROUPS,
+        "group-size": GROUP_SIZE,
+        "minibatches": MINIBATCHES,
+        "tokens": TOKENS,
+        "updates": updates,
+        "skip": skip,
+    }
+    command = [
+        str(peer_python()),
+        *(launcher if processes > 1 else []),
+        str(HERE / "peer_trl.py"),
+        *(f"--{name}={value}" for name, value in options.items()),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"GRPOTrainer failed:\n{done.stderr[-3000:]}")
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def ours(model: Path, mode: str, directory: Path, updates: int, skip: int) -> dict[str, float]:
+    """One cell of this project."""
+    config = cell_config(
+        model,
+        mode=mode,
+        k=0 if mode == "sync" else 4,
+        batch={"groups": GROUPS, "group_size": GROUP_SIZE, "minibatches": MINIBATCHES},
+        sampling={"max_new_tokens": TOKENS},
+        train={"updates": updates},
+    )
+    done = run(config, directory)
+    rows = done.commits[skip:]
+    length = statistics.mean(row["length_mean"] for row in rows)
+    return {"tokens_per_sec": done.steady(skip)["tokens_per_sec"], "mean_length": length}
+
+
+def of_size(size: str, updates: int, skip: int, repeats: int) -> dict[str, list[dict[str, float]]]:
+    """All four arms in turn, with one model."""
+    with tempfile.TemporaryDirectory() as name:
+        directory = Path(name)
+        model = random_model(directory / "model", size)
+        tasks, _ = sort.generate(64, 1, 0)
+        prompts = directory / "prompts.json"
+        instructions = cell_config(model).prompt
+        prompts.write_text(json.dumps([prompt_text(task, instructions) for task in tasks]))
+        arms = {
+            "sync": lambda: ours(model, "sync", directory, updates, skip),
+            "TRL, 1 process": lambda: trl(model, prompts, 1, updates, skip),
+            "areal": lambda: ours(model, "areal", directory, updates, skip),
+            "TRL, 2 processes": lambda: trl(model, prompts, 2, updates, skip),
+        }
+        found = in_turn(arms, repeats)
+    for arm, rounds in found.items():
+        rates = spread([r["tokens_per_sec"] for r in rounds])
+        length = statistics.median(r["mean_length"] for r in rounds)
+        print(f"{size} parameters, {arm}: trained tokens/s {rates}, mean length {length:.1f}")
+    return found
+
+
+def main(arguments: list[str]) -> int:
+    """Print a line for each arm, and the claims' lines last."""
+    settings = options(__doc__, arguments)
+    torch.set_num_threads(1)
+    peer_python()
+    plan = {"1 M": (8, 2, 1)} if settings.quick else {"1 M": (40, 6, 3), "20 M": (14, 4, 2)}
+    results = {size: of_size(size, *numbers) for size, numbers in plan.items()}
+    claims = []
+    for size, found in results.items():
+        rate = {arm: statistics.median(r["tokens_per_sec"] for r in rounds) for arm, rounds in found.items()}
+        for us, them in (("sync", "TRL, 1 process"), ("areal", "TRL, 2 processes")):
+            claims.append(Claim(f"{size}: {us} over {them}", rate[us] / rate[them], AIMS[size]))
+    return report(settings, claims, results)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
