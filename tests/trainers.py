@@ -84,7 +84,7 @@ def train(
     """Some updates of a tiny model; the batches depend on the policy version alone."""
     run = run_config(**blocks)
     ranks.sharded = run.train.parallel == "fsdp2"
-    policy = CausalLMPolicy(tiny_model(kind), IdCodec(), run)
+    policy = CausalLMPolicy(tiny_model(kind).cpu(), IdCodec(), run)  # gloo's side, wherever other tests run
     learner = Learner(run, policy, "cpu", ranks)
     metrics = [
         learner.step(groups(seed=v, versions=(max(0, v - 1), v), vocabulary=VOCABULARY, **how), v)

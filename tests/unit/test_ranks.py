@@ -73,7 +73,7 @@ def test_a_gradient_that_is_not_finite_on_one_rank_stops_all(trainer_pair):
 def apart(ranks: Ranks) -> str:
     """A learner whose rank 1 changed one value behind the group's back, at its next checkpoint."""
     ranks.sharded = False
-    policy = CausalLMPolicy(tiny_model(), IdCodec(), run_config())
+    policy = CausalLMPolicy(tiny_model().cpu(), IdCodec(), run_config())
     learner = Learner(run_config(), policy, "cpu", ranks)
     learner.state_dict()
     if ranks.rank == 1:
@@ -108,7 +108,7 @@ def kept(ranks: Alone, blocks: dict, place, start=None) -> dict[str, torch.Tenso
     """One update, from a checkpoint if there is a start, and a checkpoint after it."""
     run = run_config(**blocks)
     ranks.sharded = run.train.parallel == "fsdp2"
-    policy = CausalLMPolicy(tiny_model(), IdCodec(), run)
+    policy = CausalLMPolicy(tiny_model().cpu(), IdCodec(), run)
     learner = Learner(run, policy, "cpu", ranks)
     if start is not None:
         load_training(start, policy, learner)
