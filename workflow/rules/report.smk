@@ -10,7 +10,12 @@ rule report:
             "figures/{name}.{ending}", name=FIGURES, ending=["png", "svg", "csv"]
         ),
     output:
-        html=report(REPORT, caption="../report/report.rst", category="Report"),
+        html=report(
+            REPORT,
+            caption="../report/report.rst",
+            category="Report",
+            labels={"report": "tables, figures and sentences"},
+        ),
         lists=[
             f"{EXPERIMENT}/INDEX.md",
             f"{EXPERIMENT}/manifest.json",
