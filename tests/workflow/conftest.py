@@ -41,14 +41,18 @@ class Checkout:
         program.write_text(f"#!{sys.executable}\n{STAND_IN.read_text()}")
         program.chmod(program.stat().st_mode | stat.S_IXUSR)
 
-    def snakemake(self, *arguments: str, fails: str | None = None) -> str:
-        """What `snakemake --cores 2 ARGUMENTS` writes; it must succeed, unless the cell `fails`."""
+    def environment(self) -> dict[str, str]:
+        """In which the stand-in is found first."""
         paths = [Path(async_rollout.__file__).parents[1], ROOT / "tests"]
-        environment = {
+        return {
             **os.environ,
             "PATH": os.pathsep.join([str(self.directory / "bin"), os.environ["PATH"]]),
             "PYTHONPATH": os.pathsep.join(map(str, paths)),
         }
+
+    def snakemake(self, *arguments: str, fails: str | None = None) -> str:
+        """What `snakemake --cores 2 ARGUMENTS` writes; it must succeed, unless the cell `fails`."""
+        environment = self.environment()
         if fails:
             environment["STAND_IN_FAILS"] = fails
         command = [sys.executable, "-m", "snakemake", "--cores", "2", *arguments]
