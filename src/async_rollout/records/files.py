@@ -50,6 +50,11 @@ def write_json(path: Path, value: Any, *, indent: int | None = 1) -> None:
     write_text(path, json.dumps(value, allow_nan=False, indent=indent, ensure_ascii=False) + "\n")
 
 
+def reserve(path: Path, size: int) -> None:
+    """Take up `size` bytes of the disk: whoever removes the file can write as much when it is full."""
+    path.write_bytes(bytes(size))
+
+
 class JsonlWriter:
     """Appends dataclass rows; every `write` reaches the file before it returns.
 

@@ -12,7 +12,7 @@ from async_rollout.config.axes import MODES
 from async_rollout.config.run import RunConfig
 from async_rollout.policy.prompt import rendered
 from async_rollout.policy.registry import build_codec
-from async_rollout.records.files import write_json, write_text
+from async_rollout.records.files import reserve, write_json, write_text
 from async_rollout.runners.attempts import begin_attempt
 from async_rollout.runners.occupancy import occupied
 from async_rollout.runners.summarize import summarize
@@ -29,6 +29,8 @@ from async_rollout.tasks.splits import read_splits
 RUNNERS = {mode: f"async_rollout.runners.{mode}" for mode in MODES} | {
     "async": "async_rollout.runners.threaded"  # the mode's name is a word of Python
 }
+
+_LAST_WORDS = 1 << 16  # bytes for a traceback and a state
 
 
 def run_cell(config: RunConfig, *, out: Path, data: Path, model: Path | None = None) -> None:
@@ -54,6 +56,7 @@ def _attempt(config: RunConfig, out: Path, data: Path, model: Path | None) -> No
     if attempt.state:
         progress.say(f"goes on from version {attempt.state.version}, {attempt.lost_sec:.1f} s of work undone")
     (out / "stderr.log").touch()
+    reserve(room := out / ".room", _LAST_WORDS)
     try:
         with stopping.heeded():
             loaded = with_model(config, model)
@@ -78,13 +81,13 @@ def _attempt(config: RunConfig, out: Path, data: Path, model: Path | None) -> No
     except BaseException as error:
         reason = reason_of(error)
         checkpoint.discard(out)
-        if reason == "disk_full":
-            shutil.rmtree(out / "trace", ignore_errors=True)  # room for what follows
+        room.unlink()  # a full disk must be told of
         with (out / "stderr.log").open("a", encoding="utf-8") as log:
             traceback.print_exc(file=log)
         progress.enter("failed", reason, last_line(error))
         raise
     finally:
+        room.unlink(missing_ok=True)
         progress.close()
 
 
