@@ -35,11 +35,12 @@ def row_panels(
     figure, axes = panels.grid(
         scene, title, len(found), height=height, per_row=columns, sharex=sharex, sharey=True, note=note
     )
-    for panel, content in zip(axes, found, strict=False):
+    for index, (panel, content) in enumerate(zip(axes, found, strict=False)):
         draw_groups(panel, content.groups, series[::-1], places, scene.links, looks, upright=False)
         counts = f"\n{count_text(map(len, content.groups.values()))}" if content.counted else ""
         panel.set_title(style.plain(content.title + counts))
-        panel.set_xlabel(content.label)
+        if not sharex or index + columns >= len(axes):
+            panel.set_xlabel(content.label)
         panel.set_yticks(range(len(places)), [style.schedule_label(*place) for place in places])
         panel.set_ylim(-0.6, len(places) - 0.4)
         panel.xaxis.set_major_formatter(style.THOUSANDS)

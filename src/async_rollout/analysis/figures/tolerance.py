@@ -28,7 +28,7 @@ def reward_vs_staleness(scene: Scene) -> Drawing:
 def importance_weights(scene: Scene) -> Drawing:
     """Effective sample size and share of masked tokens by K."""
     measures = [
-        Measure("ess_ratio", "effective sample size ÷ n", lambda s: s.ess_ratio, -0.02, 1.02),
-        Measure("mask_fraction", "share of tokens masked", lambda s: s.mask_fraction),
+        Measure("ess_ratio", "effective sample\nsize ÷ n", lambda s: s.ess_ratio, -0.02, 1.02),
+        Measure("mask_fraction", "share of tokens\nmasked", lambda s: s.mask_fraction),
     ]
     return against_k(scene, "Importance weights", measures, scene.cells.done(), NO_CELL)
