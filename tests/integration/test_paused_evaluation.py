@@ -41,7 +41,8 @@ def slow(monkeypatch):
 
 def config(mode: str, when: str, **blocks):
     shared = {"mode": mode, "k": 0 if mode == "sync" else 2, "train": {"updates": 12}}
-    return cell_config(**shared, evaluation={"every": 3, "when": when}, rollout={"slots": 8}, **blocks)
+    rollout = {"slots": 8, "weights": "disk" if mode == "areal" else "shared_memory"}
+    return cell_config(**shared, evaluation={"every": 3, "when": when}, rollout=rollout, **blocks)
 
 
 @pytest.mark.parametrize("mode", ["sync", "lagged", "async"])
@@ -136,7 +137,7 @@ def test_samples_that_run_go_on_as_if_nothing_had_been(tmp_path):
     assert list(answers.greedy) != respond(policy, prompts, config, greedy=True)
 
 
-@pytest.mark.parametrize("when", ["after", "paused"])
+@pytest.mark.parametrize("when", [pytest.param("after", marks=pytest.mark.long), "paused"])
 def test_a_worker_that_dies_in_an_evaluation_is_replaced_and_changes_nothing(when, tmp_path, monkeypatch):
     """Killed as soon as it was asked, twice; then all is evaluated again in peace."""
     killed, agree, advance = [], [], Examiner.advance
@@ -166,3 +167,29 @@ def test_a_worker_that_dies_in_an_evaluation_is_replaced_and_changes_nothing(whe
     assert agree == [True] * 5
     assert [r["version"] for r in cell.rows("metrics.jsonl")] == list(range(1, 13))
     assert cell.summary["samples"]["abandoned"] == 0
+    assert not (cell.out / "weights").exists()
+
+
+@pytest.mark.parametrize("mode", ["sync", "async"])
+def test_a_run_that_goes_on_is_evaluated_at_each_version_once(mode, tmp_path, monkeypatch):
+    """Killed after an evaluation that its checkpoint has, and after one that it has not."""
+
+    class Killed(BaseException):
+        pass
+
+    def dies(self, version, *arguments, **names):
+        if version == 8:
+            raise Killed
+        return real(self, version, *arguments, **names)
+
+    real, settings = Recorder.committed, config(mode, "paused", checkpoint={"every": 4})
+    with monkeypatch.context() as patch:
+        patch.setattr(Recorder, "committed", dies)
+        with pytest.raises(Killed):
+            run_tiny(settings, tmp_path)
+    cell = run_tiny(settings, tmp_path)
+    assert cell.summary["attempts"] == 2
+    assert [r["version"] for r in cell.rows("evals.jsonl")] == [0, 3, 6, 9, 12]
+    assert [r["version"] for r in cell.rows("evals.jsonl.attempt1")] == [6]
+    assert [p["version"] for p in cell.summary["eval_pass_rate"]] == [0, 3, 6, 9, 12]
+    assert [r["version"] for r in cell.rows("metrics.jsonl")] == list(range(1, 13))

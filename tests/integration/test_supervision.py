@@ -114,7 +114,11 @@ def hanging(start):
         role: start(supervision=limits, checkpoint={"every": 2})
         for role in ("trainer-0", "parameter_service-0")
     } | {
-        "SIGTERM": start(supervision={"shutdown_sec": 1.0}, checkpoint={"every": 2, "grace_sec": 1.5}),
+        "SIGTERM": start(
+            supervision={"shutdown_sec": 1.0},
+            checkpoint={"every": 2, "grace_sec": 1.5},
+            rollout={"weights": "disk"},
+        ),
     }
 
 
@@ -148,6 +152,7 @@ def test_terminated_while_its_trainer_hangs(hanging):
     code, seconds = run.end()
     assert code == 143
     assert seconds > 1.4, "the step might have ended in its grace time"
+    assert not (run.out / "weights").exists()
     check_the_end(run)
     assert checkpoint.checkpoints(run.out)
 
