@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from async_rollout.cli import main
 from async_rollout.commands import fetch as command
 from async_rollout.config.load import load_sweep
 from async_rollout.policy.gguf import convert_gguf
@@ -15,6 +16,13 @@ def test_a_gguf_file_is_unpacked_and_a_hub_id_is_not(monkeypatch, tmp_path):
     monkeypatch.setattr("async_rollout.policy.gguf.convert_gguf", lambda *paths: asked.append(paths))
     command.fetch("models/some.gguf", tmp_path)
     assert asked == [(Path("models/some.gguf"), tmp_path)]
+
+
+def test_a_hub_that_cannot_be_reached_is_one_line(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:9")
+    assert main(["fetch", "nobody/nothing", "--out", str(tmp_path / "model")]) == 2
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert "model.id = 'nobody/nothing': cannot be fetched (LocalEntryNotFoundError" in error
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path):

@@ -37,9 +37,15 @@ def fetch(model: str, directory: Path) -> None:
         fix = "give a directory in Hugging Face format, or OWNER/NAME on the hub"
         raise ConfigError([Problem("model.id", model, what, fix)])
     from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError, OfflineModeIsEnabled
 
-    snapshot_download(
-        model,
-        local_dir=directory,
-        allow_patterns=["*.json", "*.safetensors", "*.model", "*.txt", "*.py", "*.jinja"],
-    )
+    try:
+        snapshot_download(
+            model,
+            local_dir=directory,
+            allow_patterns=["*.json", "*.safetensors", "*.model", "*.txt", "*.py", "*.jinja"],
+        )
+    except (HfHubHTTPError, LocalEntryNotFoundError, OfflineModeIsEnabled) as error:
+        what = f"cannot be fetched ({type(error).__name__}: {' '.join(str(error).split())[:200]})"
+        fix = "fetch it where there is a network, check its name and your access, or give a directory"
+        raise ConfigError([Problem("model.id", model, what, fix)]) from error
