@@ -86,7 +86,7 @@ PreemptType=preempt/partition_prio
 PreemptMode=REQUEUE
 JobRequeue=1
 # squeue has to know a finished job until Snakemake has asked for it
-MinJobAge=600
+MinJobAge=3600
 KillWait=${SLURM_TEST_KILL_WAIT:-30}
 CONF
 : > "$DIR/etc/gres.conf"

@@ -34,7 +34,7 @@ def test_a_job_asks_for_what_its_cell_needs(record, cell):
     asked = record.asked[cell]
     assert asked["JobName"].startswith("async-rollout_")
     assert (asked["NumNodes"], asked["NumTasks"], asked["CPUs/Task"]) == ("1", "1", "2")
-    assert (asked["MinMemoryNode"], asked["TimeLimit"], asked["Requeue"]) == ("1000M", "00:10:00", "1")
+    assert (asked["MinMemoryNode"], asked["TimeLimit"], asked["Requeue"]) == ("1000M", "01:00:00", "1")
     assert (asked["Partition"], asked["Features"]) == ("preemptible", "fast")
     assert "gpu" not in asked["TRES"]
 

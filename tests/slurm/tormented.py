@@ -20,7 +20,7 @@ from runs import wait_until
 
 ROOT = Path(__file__).parents[2]
 START = Path(__file__).with_name("start.sh")
-SOON = 300  # seconds for what takes a few on an idle machine
+SOON = 900  # seconds for what takes a few on an idle machine
 SYNC, LAGGED, AREAL = "sync-grpo-k0-dec1-s0", "lagged-grpo-k2-dec1-s0", "areal-grpo-k2-dec1-s0"
 CELLS = (SYNC, LAGGED, AREAL)
 EVERY = 5  # updates between two checkpoints
@@ -38,7 +38,7 @@ train: {{updates: {UPDATES}, save_model: true}}
 evaluation: {{every: 20}}
 checkpoint: {{every: {EVERY}}}
 stress: {{commit_sec: 0.2}}
-cluster: {{partition: preemptible, constraint: fast, runtime_min: 10, mem_mb: 1000}}
+cluster: {{partition: preemptible, constraint: fast, runtime_min: 60, mem_mb: 1000}}
 """
 QUICK = ("--slurm-init-seconds-before-status-checks", "3", "--seconds-between-status-checks", "2")
 
