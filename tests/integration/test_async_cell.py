@@ -7,6 +7,7 @@ import threading
 import pytest
 
 from async_rollout.records.cells import read_summary
+from async_rollout.runtime.debt import WorkerHung
 from async_rollout.runtime.supervisor import WorkerDied
 from tiny_cells import cell_config, run_tiny
 
@@ -103,3 +104,20 @@ def test_an_exit_in_the_main_thread_ends_the_others(tmp_path, monkeypatch):
     with pytest.raises(SystemExit):
         run_tiny(async_config(), tmp_path)
     assert threading.enumerate() == before
+
+
+def test_a_thread_that_hangs_is_named_and_not_waited_for(tmp_path, monkeypatch):
+    """It ends with the process; here, when it is let go."""
+    before, go = threading.enumerate(), threading.Event()
+    monkeypatch.setattr("async_rollout.runtime.threads.GIVE_UP_SEC", 0.2)
+    monkeypatch.setattr("async_rollout.learner.learner.Learner.step", lambda *_: go.wait())
+    supervision = {"step_timeout_sec": 0.5, "shutdown_sec": 3.0}
+    try:
+        with pytest.raises(WorkerHung, match=r"trainer-0 .* hangs"):
+            run_tiny(async_config(supervision=supervision), tmp_path)
+        assert [t.name for t in threading.enumerate() if t not in before] == ["trainer-0"]
+    finally:
+        go.set()
+        for thread in set(threading.enumerate()) - set(before):
+            thread.join()
+    assert "trainer-0" in (tmp_path / "cell" / "stderr.log").read_text()

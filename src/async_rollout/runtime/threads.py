@@ -2,7 +2,8 @@
 
 A thread cannot be killed: it ends when it is told so, or when a peer hangs up, at the latest
 after the forward or the training step that it is in. Whatever ends it, its channels close,
-so that its peers see its end as they would see a process's.
+so that its peers see its end as they would see a process's. One that hangs is waited for only
+so long, and ends with the process.
 """
 
 import os
@@ -13,6 +14,8 @@ from typing import Any
 from async_rollout.channels import Channel, pair
 from async_rollout.runtime.process import Seat, serve
 from async_rollout.runtime.supervisor import Supervisor, Worker
+
+GIVE_UP_SEC = 60.0  # after a thread's peers have hung up
 
 
 class Threads(Supervisor):
@@ -51,6 +54,10 @@ class WorkerThread(threading.Thread):
             for end in (self._seat.controller, *self._arguments.values()):
                 if isinstance(end, Channel):
                     end.close()
+
+    def join(self, timeout: float | None = None) -> None:
+        """Wait for its end, but not for ever."""
+        super().join(GIVE_UP_SEC if timeout is None else timeout)
 
     def terminate(self) -> None:
         """Hang up: the thread ends when it next listens or speaks."""
