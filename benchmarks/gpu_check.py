@@ -129,7 +129,6 @@ def invariants(setting: Setting) -> Iterator[Row]:
                 sys.executable,
                 "-m",
                 "pytest",
-                "-q",
                 "-k",
                 setting.scale.tests,
                 f"tests/invariants/test_{name}.py",

@@ -1,5 +1,6 @@
 """Tiny random models and what tests of the policy need around them."""
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -13,6 +14,7 @@ from async_rollout.policy.engine import DecodingEngine
 from async_rollout.types import SampleId, SampleRequest, Trajectory
 
 VOCABULARY = 40
+DEVICE = os.environ.get("ASYNC_ROLLOUT_TEST_DEVICE", "cpu")  # of the tests that `make gpu-check` repeats
 STOP = 2
 
 
@@ -61,7 +63,7 @@ def tiny_model(kind: str = "qwen2", seed: int = 0) -> PreTrainedModel:
             max_position_embeddings=512, **special,
         )  # fmt: skip
     attention = "eager" if kind.endswith("eager") else "sdpa"
-    return AutoModelForCausalLM.from_config(config, attn_implementation=attention)
+    return AutoModelForCausalLM.from_config(config, attn_implementation=attention).to(DEVICE)
 
 
 def tiny_policy(kind: str = "qwen2", stop_ids: Sequence[int] = (STOP,), **blocks: dict) -> CausalLMPolicy:
@@ -74,7 +76,7 @@ def perturb(policy: CausalLMPolicy, seed: int) -> dict[str, torch.Tensor]:
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for parameter in policy.parameters().values():
-            parameter += 0.1 * torch.randn(parameter.shape, generator=generator)
+            parameter += 0.1 * torch.randn(parameter.shape, generator=generator).to(DEVICE)
     return snapshot(policy)
 
 
@@ -121,8 +123,8 @@ def solo_logprobs(
     model = policy.model
     current = snapshot(policy)
     load(policy, weights or current)
-    ids = np.concatenate([trajectory.prompt_ids, trajectory.response_ids])
-    logits = model(input_ids=torch.from_numpy(ids)[None].long(), use_cache=False).logits[0].double().numpy()
+    ids = torch.from_numpy(np.concatenate([trajectory.prompt_ids, trajectory.response_ids])).to(model.device)
+    logits = model(input_ids=ids[None].long(), use_cache=False).logits[0].double().cpu().numpy()
     load(policy, current)
     logits = logits[len(trajectory.prompt_ids) - 1 : -1] / temperature
     top = logits.max(axis=1)

@@ -12,7 +12,7 @@ from async_rollout.policy.interface import Policy, ScoringBatch
 from async_rollout.policy.registry import build_policy
 from async_rollout.tasks.task import Task
 from async_rollout.types import SampleId, SampleRequest, Trajectory
-from tiny_policy import drain, run_config, sample_requests, tiny_model, tiny_policy
+from tiny_policy import DEVICE, drain, run_config, sample_requests, tiny_model, tiny_policy
 
 
 def _score_one(policy: Policy, trajectory: Trajectory, temperature: float) -> np.ndarray:
@@ -22,7 +22,7 @@ def _score_one(policy: Policy, trajectory: Trajectory, temperature: float) -> np
     )
     real = np.ones_like
     batch = ScoringBatch(prompt, real(prompt, dtype=bool), response, real(response, dtype=bool))
-    return policy.score(batch, temperature).logprobs[0].detach().numpy()
+    return policy.score(batch, temperature).logprobs[0].detach().cpu().numpy()
 
 
 def _largest_gap(policy: Policy, trajectories: list[Trajectory], temperature: float) -> float:
@@ -59,7 +59,7 @@ def test_generation_config_is_ignored_but_for_its_stop_ids(tmp_path: Path) -> No
         "eos_token_id": [2, 9],
     }
     (tmp_path / "generation_config.json").write_text(json.dumps(hostile))
-    policy = build_policy(run_config(model={"id": str(tmp_path)}), device="cpu")
+    policy = build_policy(run_config(model={"id": str(tmp_path)}), device=DEVICE)
     assert policy.codec.stop_ids == {2, 9}
     assert isinstance(policy.codec, TokenizerCodec)
     prompt = np.array([4, 5, 6], dtype=np.int32)

@@ -11,7 +11,7 @@ from async_rollout.learner.rows import make_batch
 from async_rollout.policy.causal_lm import CausalLMPolicy
 from async_rollout.types import UpdateMetrics
 from learning import groups, run_config
-from tiny_policy import VOCABULARY, IdCodec, tiny_model
+from tiny_policy import DEVICE, VOCABULARY, IdCodec, tiny_model
 from trainers import train
 
 WHOLE = 10**6
@@ -21,7 +21,7 @@ def loss_and_gradient(budget: int, order: list[int], config: dict) -> tuple[floa
     """Of one minibatch, in micro-batches of `budget` tokens, its rows given in this order."""
     run = run_config(**config, train={"microbatch_tokens": budget})
     policy = CausalLMPolicy(tiny_model(), IdCodec(), run)
-    learner = Learner(run, policy, "cpu")
+    learner = Learner(run, policy, DEVICE)
     batch = make_batch(groups(seed=3, versions=(0, 2), vocabulary=VOCABULARY), run.advantage, 2, run.k)
     rows = learner._with_references(batch.rows, train=True)
     tally = learner.accumulate([rows[i] for i in order])
@@ -49,7 +49,7 @@ def test_an_update_does_not_depend_on_the_split():
     for budget in (16, WHOLE):
         run = run_config(train={"microbatch_tokens": budget}, optim={"lr": 1e-3})
         policy = CausalLMPolicy(tiny_model(), IdCodec(), run)
-        Learner(run, policy, "cpu").step(groups(seed=3, vocabulary=VOCABULARY), version=0)
+        Learner(run, policy, DEVICE).step(groups(seed=3, vocabulary=VOCABULARY), version=0)
         tables.append(torch.cat([p.detach().flatten() for p in policy.parameters().values()]))
     torch.testing.assert_close(tables[0], tables[1], atol=1e-5, rtol=1e-4)
 

@@ -6,7 +6,7 @@ import torch
 
 from async_rollout.policy.interface import ScoringBatch
 from async_rollout.types import SampleId, Trajectory
-from tiny_policy import STOP, VOCABULARY, solo_logprobs, tiny_policy
+from tiny_policy import DEVICE, STOP, VOCABULARY, solo_logprobs, tiny_policy
 
 KINDS = ["qwen2", "qwen2-eager", "gpt2"]
 
@@ -49,10 +49,10 @@ def test_scores_do_not_depend_on_padding(kind: str, temperature: float) -> None:
         scores = policy.score(batch, temperature)
         assert scores.logprobs.dtype == scores.entropy.dtype == torch.float32
         for i, trajectory in enumerate(trajectories):
-            got = scores.logprobs[i, : len(trajectory.response_ids)].detach().numpy()
+            got = scores.logprobs[i, : len(trajectory.response_ids)].detach().cpu().numpy()
             np.testing.assert_allclose(got, solo_logprobs(policy, trajectory, temperature), atol=1e-4)
-        assert (scores.logprobs.detach().numpy()[~batch.response_mask] == 0).all()
-        assert (scores.entropy.numpy()[~batch.response_mask] == 0).all()
+        assert (scores.logprobs.detach().cpu().numpy()[~batch.response_mask] == 0).all()
+        assert (scores.entropy.cpu().numpy()[~batch.response_mask] == 0).all()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -76,7 +76,11 @@ def test_entropy_is_that_of_the_tempered_distribution() -> None:
     """Entropy in nats against a float64 sum, detached from the graph."""
     policy, trajectory, temperature = tiny_policy(), _trajectories()[0], 0.6
     scores = policy.score(_batch([trajectory]), temperature)
-    ids = torch.from_numpy(np.concatenate([trajectory.prompt_ids, trajectory.response_ids]))[None].long()
+    ids = (
+        torch.from_numpy(np.concatenate([trajectory.prompt_ids, trajectory.response_ids]))[None]
+        .long()
+        .to(DEVICE)
+    )
     logits = policy.model(input_ids=ids).logits[0, len(trajectory.prompt_ids) - 1 : -1].double() / temperature
     p = logits.softmax(dim=-1)
     torch.testing.assert_close(scores.entropy[0].double(), -(p * p.log()).sum(dim=-1), atol=1e-5, rtol=0)
@@ -92,4 +96,4 @@ def test_softmax_stays_float32_under_autocast(autocast: str) -> None:
     exact, rough = (p.score(batch, 1.0).logprobs.detach() for p in (plain, half))
     assert rough.dtype == torch.float32
     assert 0 < (exact - rough).abs().max() < 0.5
-    assert (rough.numpy()[~batch.response_mask] == 0).all()
+    assert (rough.cpu().numpy()[~batch.response_mask] == 0).all()
