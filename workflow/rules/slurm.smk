@@ -89,5 +89,7 @@ def use_a_status_command_that_answers():
     """`sacct` is Snakemake's choice wherever it is installed, and without accounting it never answers."""
     settings = workflow.executor_settings
     asks = getattr(settings, "status_command", None)
-    if asks == "sacct" and "accounting_storage/none" in slurm("scontrol", "show", "config"):
+    if asks == "sacct" and "accounting_storage/none" in slurm(
+        "scontrol", "show", "config"
+    ):
         settings.status_command = "squeue"
