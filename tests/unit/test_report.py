@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 from async_rollout.analysis.collect import Cells, collect
 from async_rollout.analysis.figures.catalog import FIGURES, write_figure
+from async_rollout.analysis.index import write_index
 from async_rollout.analysis.report import write_report
 from async_rollout.analysis.tables.catalog import TABLES, write_tables
 from async_rollout.config.report import ReportConfig
@@ -196,6 +198,19 @@ def test_differences_between_configs_are_listed(tmp_path: Path) -> None:
     text = report(tmp_path, paths, draw_nothing)
     assert "0.0001 (1 cell); 0.0002 (1 cell)" in text
     assert "optim.betas" in text
+
+
+@pytest.mark.long
+def test_two_thousand_cells_take_less_than_half_a_minute(tmp_path: Path) -> None:
+    paths = write_grid(tmp_path, grid(87, ks=(0, 1, 2, 4, 8, 16, "inf")))
+    assert len(paths) > 2000
+    draw_quickly(collect(paths), tmp_path / "sort" / "figures")
+    began = time.process_time()
+    cells = collect(paths)
+    write_report(cells, tmp_path / "report.html", ReportConfig(), experiment="test", command="make demo")
+    write_index(cells, tmp_path, experiment="test", command="make demo")
+    assert time.process_time() - began < 30
+    assert (tmp_path / "report.html").stat().st_size < 10e6
 
 
 def test_analysis_imports_no_torch() -> None:
