@@ -77,6 +77,11 @@ def test_two_runs_keep_to_cores_of_their_own(machine):
     assert machine[-1] == ALLOWED
 
 
+def test_judges_have_cores_of_their_own_where_there_are_several(machine):
+    with own_cores(cell_config(reward={"workers": 2})):
+        assert machine[-1] == {2, 3, 5}
+
+
 def test_a_run_that_takes_every_core_is_not_bound(machine):
     everything = leased("core", [str(core) for core in ALLOWED], 4, "another")
     with everything, own_cores(cell_config(rollout={"workers": 3})):

@@ -139,9 +139,7 @@ def redo_unless_done(wildcards, run):
 
 def cores_of(wildcards):
     """Every core that a cell computes with, whatever its mode: no other cell is timed beside it."""
-    run = run_of(wildcards)
-    trainers = run.train.workers * run.train.threads
-    return run.rollout.workers * run.rollout.threads + trainers
+    return run_of(wildcards).cores
 
 
 def memory_of(wildcards, attempt):

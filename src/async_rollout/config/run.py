@@ -112,8 +112,12 @@ class RunConfig(Blocks):
 
     @property
     def cores(self) -> int:
-        """Cores that the run computes with, judges apart, whatever its mode: what it is timed with."""
-        return self.rollout.workers * self.rollout.threads + self.train.workers * self.train.threads
+        """Cores that the run computes with, whatever its mode: no other run is timed on them.
+
+        The first judge is idle most of the time and has none of its own; who asks for more has work for them.
+        """
+        judges = self.reward.workers - 1 if self.reward.backend == "pool" else 0
+        return self.rollout.workers * self.rollout.threads + self.train.workers * self.train.threads + judges
 
     @property
     def slots(self) -> int:
