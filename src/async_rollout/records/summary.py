@@ -148,3 +148,6 @@ class Summary(Record):
 
     software: dict[str, str]
     machine: dict[str, str | int | float]
+    sandbox: Literal["isolated", "filtered", "elsewhere"] | None = (
+        None  # of programs; None: none, or not told
+    )

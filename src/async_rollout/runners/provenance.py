@@ -2,12 +2,15 @@
 
 import hashlib
 import platform
+from contextlib import closing
 from importlib.metadata import version
 from pathlib import Path
 
 import psutil
 
 import async_rollout
+from async_rollout.config.reward import RewardConfig
+from async_rollout.rewards.sandbox.client import Sandbox
 
 _LIBRARIES = ("torch", "transformers", "numpy", "snakemake")
 # what can change a run's result or its speed; tables and pages cannot
@@ -53,6 +56,14 @@ def machine() -> dict[str, str | int | float]:
         "cores": len(psutil.Process().cpu_affinity()),
         "memory_gib": round(psutil.virtual_memory().total / 2**30, 1),
     }
+
+
+def sandbox_level(config: RewardConfig) -> str:
+    """How far programs are shut in here, found as the judges found it; `elsewhere`: judged on other hosts."""
+    if config.backend == "file_shards" and set(config.hosts) - {"localhost"}:
+        return "elsewhere"
+    with closing(Sandbox(config.sandbox)) as sandbox:
+        return sandbox.level
 
 
 def _processor() -> str:

@@ -17,9 +17,15 @@ _EVENTS_KEPT = 1000
 
 
 def summarize(
-    config: RunConfig, recorder: Recorder, outcome: Outcome, events: list[dict], attempt: Attempt
+    config: RunConfig,
+    recorder: Recorder,
+    outcome: Outcome,
+    events: list[dict],
+    attempt: Attempt,
+    *,
+    programs: bool,
 ) -> Summary:
-    """The summary. Raises pydantic's ValidationError if a number is impossible."""
+    """The summary; `programs` if some answers are. Raises pydantic's ValidationError for what cannot be."""
     totals, commits = recorder.totals, recorder.commits
     wall = commits[-1].seconds  # what follows the last commit, such as its snapshot, is no part of it
     share = max(1, round(0.1 * len(commits)))
@@ -102,6 +108,7 @@ def summarize(
         explained_variance=_known_mean([c.explained_variance for c in commits]),
         software=provenance.software(),
         machine=provenance.machine(),
+        sandbox=provenance.sandbox_level(config.reward) if programs else None,
     )
 
 
