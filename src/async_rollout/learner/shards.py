@@ -35,7 +35,7 @@ def shard(model: torch.nn.Module, *heads: torch.nn.Module) -> None:
     device = next(model.parameters()).device
     mesh = init_device_mesh(device.type, (torch.distributed.get_world_size(),))
     for module in (*layers, model, *heads):
-        # Resharded at once: weights that an optimizer step leaves behind would be used again otherwise.
+        # The root too, which is kept whole by default: passes without a backward would leave it so.
         fully_shard(module, mesh=mesh, reshard_after_forward=True)
         module.set_gradient_divide_factor(1.0)
         module.set_force_sum_reduction_for_comms(True)  # gloo has no other reduction
