@@ -66,7 +66,7 @@ def algorithms(done: pd.DataFrame) -> list[str]:
         theirs = base[base["arm"] == "base"] if same.empty else same
         if theirs.empty:
             continue
-        arms = "" if len(same) else f" (against arm base: the algorithm is not all that differs)"
+        arms = "" if len(same) else " (against arm base: the algorithm is not all that differs)"
         text = _difference(ours, theirs, first["algorithm"], BASELINE)
         said.append(f"{first['mode']}, K = {first['k']}, arm {first['arm']}: {text}{arms}.")
     return said
