@@ -26,6 +26,7 @@ def message(content: dict) -> str:
         ({"train": {"lr": 3}}, "train.lr", "3", "optim.lr"),
         ({"zzz": 3}, "zzz", "3", "known here: model, warm_start"),
         ({"experiment": "X y"}, "experiment", "'X y'", "matches"),
+        ({"experiment": "latest"}, "experiment", "'latest'", "another name"),
         ({"train": {"updates": "many"}}, "train.updates", "'many'", "write a whole number"),
         ({"train": {"updates": True}}, "train.updates", "True", "write a number"),
         ({"optim": {"lr": "fast"}}, "optim.lr", "'fast'", "write a number"),

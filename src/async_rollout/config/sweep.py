@@ -41,6 +41,15 @@ def _distinct(values: list[Any]) -> list[Any]:
     return values
 
 
+RESERVED = ("latest", "models", "published")  # what lies beside the experiments under results/
+
+
+def _free(name: str) -> str:
+    if name in RESERVED:
+        raise bad_value("the name of something else under results/", "another name")
+    return name
+
+
 Distinct = AfterValidator(_distinct)
 Name = Annotated[str, Field(pattern=SLUG)]
 
@@ -48,7 +57,9 @@ Name = Annotated[str, Field(pattern=SLUG)]
 class SweepConfig(Blocks):
     """What a YAML file under config/ holds. Every combination of the axes is a cell."""
 
-    experiment: Name = key(..., "name of the sweep: its results lie in results/EXPERIMENT")
+    experiment: Annotated[Name, AfterValidator(_free)] = key(
+        ..., "name of the sweep: its results lie in results/EXPERIMENT"
+    )
     datasets: Annotated[list[Annotated[Dataset, AfterValidator(_exists)]], Distinct] = key(
         lambda: ["sort"],
         "task sources: `sort`, `calculator`, `reasoning_gym:NAME` (procedural), `coding` (own), `gsm8k`, "
