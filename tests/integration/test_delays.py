@@ -12,6 +12,7 @@ from tiny_cells import cell_config, run_tiny
 @pytest.mark.parametrize("mode", ["sync", "lagged", "async", "areal"])
 def test_a_delayed_cell_takes_its_time_and_is_the_same(mode, tmp_path):
     """Every delay in every mode; where a run repeats itself, its numbers are those without delays."""
+
     def cell(name, **stress):
         directory = tmp_path / name
         directory.mkdir()
