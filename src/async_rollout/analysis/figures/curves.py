@@ -67,14 +67,15 @@ def draw_curve(
         axes.plot(
             xs[0], [m.mean for m in means], **line, marker=look["marker"], markersize=3.2, linewidth=1.3
         )
-        for (cell, *_), x in zip(seeds, xs, strict=True):  # where each seed ended, for its link
-            axes.scatter(x[-1:], [means[-1].mean], s=40, alpha=0).set_urls([links[cell]])
+        # Where each seed ended, for its link. All in one: each call looks at all that is drawn already.
+        ends = axes.scatter([x[-1] for x in xs], [means[-1].mean] * len(xs), s=40, alpha=0)
+        ends.set_urls([links[cell] for cell, *_ in seeds])
     else:
         for (cell, _, curve), x in zip(seeds, xs, strict=True):
             ys = [y for _, y in curve]
             axes.plot(x, ys, **line, linewidth=1.1, alpha=0.85)
             points = axes.scatter(x, ys, s=10, marker=look["marker"], color=look["color"], zorder=3)
             points.set_urls([links[cell]] * len(x))
-    ends = [curve[-1] for _, summary, curve in seeds if summary.status == "collapsed"]
-    if ends:
-        cross(axes, *map(list, zip(*ends, strict=True)))
+    collapsed = [curve[-1] for _, summary, curve in seeds if summary.status == "collapsed"]
+    if collapsed:
+        cross(axes, *map(list, zip(*collapsed, strict=True)))
