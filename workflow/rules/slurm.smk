@@ -74,7 +74,16 @@ def cancel_orphans():
     delete the summary that this has written when it fails in its turn. The lock on the working
     directory says that no living driver owns them.
     """
-    if shutil.which("squeue") is None or not (left := orphans()):
+    if shutil.which("squeue") is None:
+        return
+    try:
+        left = orphans()
+    except WorkflowError as error:
+        if hasattr(workflow.executor_settings, "status_command"):  # jobs are to go there
+            raise
+        print(f"Slurm does not answer and is not asked: {error}", file=sys.stderr)
+        return
+    if not left:
         return
     print(f"cancelling jobs of an earlier run: {' '.join(left)}", file=sys.stderr)
     slurm("scancel", *left)
