@@ -79,7 +79,9 @@ def cancel_orphans():
     try:
         left = orphans()
     except WorkflowError as error:
-        if hasattr(workflow.executor_settings, "status_command"):  # jobs are to go there
+        if hasattr(
+            workflow.executor_settings, "status_command"
+        ):  # jobs are to go there
             raise
         print(f"Slurm does not answer and is not asked: {error}", file=sys.stderr)
         return
