@@ -57,7 +57,7 @@ class Checkout:
             environment["STAND_IN_FAILS"] = fails
         command = [sys.executable, "-m", "snakemake", "--cores", "2", *arguments]
         done = subprocess.run(
-            command, cwd=self.directory, env=environment, capture_output=True, text=True, timeout=100
+            command, cwd=self.directory, env=environment, capture_output=True, text=True, timeout=300
         )
         assert (done.returncode == 0) == (fails is None), done.stdout + done.stderr
         return done.stdout + done.stderr
