@@ -149,6 +149,20 @@ def memory_of(wildcards, attempt):
     )
 
 
+def fit_for(wildcards):
+    """What a cell with a GPU waits for; a cell on the CPU waits for nothing.
+
+    What is left of a cell that failed is out of date.
+    """
+    if not run_of(wildcards).gpus:
+        return []
+    fit = f"{LOGS}/{wildcards.dataset}/{wildcards.cell}.fit"
+    summary = f"{EXPERIMENT}/{wildcards.dataset}/runs/{wildcards.cell}/summary.json"
+    if workflow.is_main_process and os.path.exists(fit) and not os.path.exists(summary):
+        workflow.dag.forcefiles.add(fit)
+    return fit
+
+
 def summaries_of(wildcards):
     """The summaries of a dataset's cells."""
     return [

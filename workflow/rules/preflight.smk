@@ -5,20 +5,6 @@ localrules:
     preflight,
 
 
-def fit_for(wildcards):
-    """What a cell with a GPU waits for; a cell on the CPU waits for nothing.
-
-    What is left of a cell that failed is out of date.
-    """
-    if not run_of(wildcards).gpus:
-        return []
-    fit = f"{LOGS}/{wildcards.dataset}/{wildcards.cell}.fit"
-    summary = f"{EXPERIMENT}/{wildcards.dataset}/runs/{wildcards.cell}/summary.json"
-    if workflow.is_main_process and os.path.exists(fit) and not os.path.exists(summary):
-        workflow.dag.forcefiles.add(fit)
-    return fit
-
-
 # Each cell has its own, which goes when the cell is done: so a machine is looked at whenever
 # something is to run on it, and what is done does not depend on it. All look before any cell runs,
 # since a cell that is running has a GPU in use. What a cell's own node is like it finds out itself.
