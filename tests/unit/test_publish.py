@@ -15,6 +15,7 @@ from async_rollout.analysis.report import write_report
 from async_rollout.analysis.tables.catalog import write_tables
 from async_rollout.cli import main
 from async_rollout.config.report import ReportConfig
+from async_rollout.records.cells import read_metrics
 from drawn import draw_quickly
 from summaries import a_cell, grid, write_grid
 
@@ -57,8 +58,9 @@ def test_a_snapshot_holds_what_tables_rest_on_and_no_more(experiment: Path, tmp_
     held = content(out)
     assert size == sum((out / path).stat().st_size for path in held)
     cell = f"sort/runs/{a_cell(seed=0).id}"
-    for name in ("summary.json", "config.json", "metrics.jsonl"):
+    for name in ("summary.json", "config.json", "metrics.jsonl.gz"):
         assert f"{cell}/{name}" in held
+    assert read_metrics(out / cell) == read_metrics(experiment / cell)
     assert f"sort/runs/{a_cell(seed=1).id}/config.json" in held
     assert not [path for path in held if path.endswith(LEFT_OUT) or "checkpoint" in path]
     for path in ("report.html", "INDEX.md", "manifest.json", "sort/tables/speedups.md"):
