@@ -1,6 +1,7 @@
 """A snapshot of an experiment that can be committed: what the tables rest on, and all that was made of it.
 
-Commits' rows are compressed; samples, traces, logs, checkpoints and models stay behind. The same experiment gives the same bytes.
+Commits' rows are compressed; samples, traces, logs, checkpoints and models stay behind. The same
+experiment gives the same bytes.
 """
 
 import gzip

@@ -57,8 +57,8 @@ def is_done(path: Path, config_hash: str) -> bool:
 def read_metrics(cell: Path) -> list[MetricsRow]:
     """One row a commit, in order of version, from a cell's directory.
 
-    A published snapshot holds them compressed. A torn last line is left out. Raises FileNotFoundError, or ValueError that names file
-    and line if a row is not a `MetricsRow`.
+    A published snapshot holds them compressed. A torn last line is left out. Raises
+    FileNotFoundError, or ValueError that names file and line if a row is not a `MetricsRow`.
     """
     path = cell / METRICS_FILE
     if not path.exists() and (packed := cell / f"{METRICS_FILE}.gz").exists():
