@@ -64,7 +64,9 @@ def finish(out: Path, state: RunState, sums: Mapping[str, str]) -> None:
     place.rename(final)
     sync_directory(final.parent)
     for old in checkpoints(out)[KEPT:]:
-        shutil.rmtree(old)
+        leaving = old.with_name(f".{old.name}")
+        shutil.rmtree(leaving, ignore_errors=True)  # what a removal that was cut off has left
+        shutil.rmtree(old.rename(leaving))  # no checkpoint any more, however far this gets
 
 
 def discard(out: Path) -> None:
