@@ -1,17 +1,15 @@
 """A sweep on Slurm under every fault ends as if nothing had happened, and nobody cleans up by hand."""
 
 import json
-import os
 import re
-import signal
 import sys
 
 import pytest
-from tormented import AREAL, CELLS, EVERY, LAGGED, SOON, SYNC, UPDATES, Checkout, torment
+from tormented import AREAL, CELLS, EVERY, LAGGED, SYNC, UPDATES, Checkout, torment
 
 from async_rollout.analysis.audit import faults
-from runs import wait_until
 
+pytestmark = pytest.mark.long
 TIMES = {"seconds", "step_sec", "wait_sec"}
 
 
@@ -117,25 +115,3 @@ def test_cells_keep_the_invariants_by_their_files(record, checkout, cell):
 def test_areal_stays_within_its_bound(record, checkout):
     ages = summary(checkout, AREAL)["staleness_histogram"]["trained"]
     assert max(map(int, ages)) <= 2
-
-
-def test_a_gpu_cell_asks_for_its_gpus_once_on_one_node(record, checkout):
-    """The job is held, since no GPU is behind it; Ctrl-C takes it out of the queue."""
-    given = "train={devices: [cuda:1], updates: 40}", "rollout={devices: [cuda:0]}"
-    asked = "cluster={gpu_model: h100, cpus: 3, account: lab, extra: --hold}"
-    driver, log = checkout.drive(
-        "--configfile", "sweep.yaml", "--config", "modes=[areal]", "experiment=gpus", *given, asked
-    )
-    try:
-        wait_until(lambda: "has been submitted" in log.read_text() or driver.poll() is not None, SOON)
-        (job,) = re.findall(r"SLURM jobid (\d+)", log.read_text())
-        shown = checkout.shown(job)
-        assert (shown["NumNodes"], shown["NumTasks"]) == ("1-1", "1"), "at least and at most one node"
-        assert shown["CPUs/Task"] == "3"
-        assert shown["Account"] == "lab"
-        assert shown["TresPerJob"] == "gres:gpu:h100:2"
-        assert shown["TimeLimit"] == "01:00:00"
-    finally:
-        os.kill(driver.pid, signal.SIGINT)
-        driver.wait(SOON)
-    assert checkout.shown(job)["JobState"] == "CANCELLED"

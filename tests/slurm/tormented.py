@@ -231,14 +231,13 @@ def _disturb(checkout: Checkout, record: Record) -> None:
     record.note(f"{alone}: preempted by a job of a higher partition")
     record.stricken = {"cancelled": first, "timeout": second, "preempted": alone, "node down": alone}
 
-    record.hold(alone)
+    record.hold(*CELLS)
     node = checkout.job(alone).node
     record.release(alone)
     checkout.run("scontrol", "update", f"nodename={node}", "state=down", "reason=test")
     record.note(f"{alone}: its node {node} is set down")
     wait_until(lambda: checkout.job(alone) is None, SOON)
     checkout.run("scontrol", "update", f"nodename={node}", "state=resume")
-    record.hold(first, second)
 
 
 def _kill_the_driver(checkout: Checkout, record: Record, driver: subprocess.Popen) -> None:
