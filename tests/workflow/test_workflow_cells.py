@@ -164,6 +164,8 @@ def test_cells_that_run_together_have_gpus_of_their_own(make_checkout, monkeypat
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.delenv("SLURM_JOB_ID", raising=False)
     checkout = make_checkout()
+    free = {"name": "H200", "total_mb": 143_771, "used_mb": 4, "processes": ()}
+    checkout.gpus(*({"index": index} | free for index in range(8)))
     on_gpu = ("train={devices: [cuda:0]}", "rollout={devices: [cuda:0]}")
     checkout.snakemake(*OURS, "--cores", "8", "--config", *on_gpu)
     assert checkout.trained() == ALL
