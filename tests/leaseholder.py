@@ -7,15 +7,18 @@ from pathlib import Path
 from async_rollout.runtime.lease import leased
 
 
-def take_turns(marks: Path, n: int, turns: int = 10) -> None:
-    """Hold `n` of three things again and again; FileExistsError if another holds one at the same time."""
+def take_turns(marks: Path, n: int, turns: int = 10) -> int:
+    """Hold `n` of three things again and again; how many of them another held at the same time."""
+    shared = 0
     for _ in range(turns):
         with leased("GPU", ["0", "1", "2"], n, "one of many") as taken:
+            shared += sum((marks / name).exists() for name in taken)
             for name in taken:
-                (marks / name).touch(exist_ok=False)
+                (marks / name).touch()
             time.sleep(0.005)
             for name in taken:
-                (marks / name).unlink()
+                (marks / name).unlink(missing_ok=True)
+    return shared
 
 
 if __name__ == "__main__":  # NAMES N HOLDER: say what it got in a line, and let go at the end of its input

@@ -73,7 +73,9 @@ def killed(run: Run, role: str) -> None:
 
 
 def test_the_death_of_a_peer_ends_the_run(under_way):
-    killed(under_way["trainer-1"], "trainer-1")
+    run = under_way["trainer-1"]
+    killed(run, "trainer-1")
+    assert not (run.out / "summary.json").exists()
 
 
 def test_the_death_of_rank_0_ends_the_run_which_goes_on_from_its_checkpoint(under_way, start):

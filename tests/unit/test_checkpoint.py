@@ -52,6 +52,27 @@ def test_the_last_two_are_kept_the_newest_first(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+def test_a_removal_that_is_cut_off_leaves_no_half_of_a_checkpoint(tmp_path, monkeypatch):
+    for version in (1, 2):
+        keep(tmp_path, version)
+
+    def killed(path, **how):
+        if (path / checkpoint.STATE).exists():
+            (path / checkpoint.STATE).unlink()
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(checkpoint.shutil, "rmtree", killed)
+        with pytest.raises(KeyboardInterrupt):
+            keep(tmp_path, 3)
+    assert [(p.name, checkpoint.damage(p)) for p in checkpoint.checkpoints(tmp_path)] == [
+        ("v3", None),
+        ("v2", None),
+    ]
+    keep(tmp_path, 4)
+    assert [place.name for place in checkpoint.checkpoints(tmp_path)] == ["v4", "v3"]
+
+
 @pytest.mark.parametrize("name", [checkpoint.STATE, checkpoint.TRAINING, checkpoint.MANIFEST])
 @pytest.mark.parametrize("how", ["gone", "cut", "flipped", "empty"])
 def test_any_damage_is_seen(tmp_path, name, how):

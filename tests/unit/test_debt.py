@@ -84,3 +84,4 @@ def test_an_answer_that_comes_while_the_service_is_asked_is_in_time(stage):
     stage.debt.end()
     stage.debt.service_is_there()
     stage.after(1e6)
+    assert stage.sent == [("parameter_service-0", say.Ping())], "nobody is asked again"

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import time
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -93,7 +94,8 @@ def test_many_at_once_never_share(tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     (tmp_path / "marks").mkdir()
     with get_context("spawn").Pool(4) as pool:
-        pool.starmap(take_turns, [(tmp_path / "marks", 1 + i % 2) for i in range(4)], chunksize=1)
+        shared = pool.starmap(take_turns, [(tmp_path / "marks", 1 + i % 2) for i in range(4)], chunksize=1)
+    assert shared == [0, 0, 0, 0]
 
 
 def test_more_than_there_are_is_refused():
@@ -121,10 +123,12 @@ def test_a_place_that_somebody_else_made_is_not_trusted(tmp_path):
 def test_children_do_not_keep_a_lease():
     """A process that outlives its parent would, had it inherited the lock."""
     with leased("GPU", ["0"], 1, "parent"):
-        child = subprocess.Popen(["sleep", "30"])
+        child = subprocess.Popen(["sleep", "30"], close_fds=False)
     try:
-        with leased("GPU", ["0"], 1, "next"):
-            pass
+        began = time.monotonic()
+        with leased("GPU", ["0"], 1, "next") as taken:
+            assert taken == ["0"]
+            assert time.monotonic() - began < 10, "it waited for the child"
     finally:
         child.kill()
         child.wait()

@@ -173,6 +173,7 @@ def test_a_gpu_that_frees_itself_in_time_is_taken(monkeypatch):
     readings = iter([(replace(CLEAN, used_mb=41_000), clean[1]), clean])
     monkeypatch.setattr(machine, "read_gpus", lambda: next(readings))
     look_at_gpus(cell_config(**ON_GPUS))
+    assert next(readings, None) is None, "it was not looked at again"
 
 
 @pytest.mark.parametrize("gpus", [(), (replace(CLEAN, used_mb=41_000), replace(CLEAN, index=1))])

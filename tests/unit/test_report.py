@@ -221,4 +221,5 @@ def test_analysis_imports_no_torch() -> None:
         "slow = {'torch', 'transformers', 'seaborn', 'matplotlib.pyplot', 'scipy.stats'}\n"
         "assert not slow & sys.modules.keys(), slow & sys.modules.keys()"
     )
-    subprocess.run([sys.executable, "-c", code], check=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

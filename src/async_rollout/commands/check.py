@@ -9,8 +9,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from async_rollout.analysis.audit import faults
-from async_rollout.config.errors import ConfigError, Problem
-from async_rollout.monitor.places import find_places
+from async_rollout.monitor.places import find_places, results_directory
 from async_rollout.places import RESULTS
 
 
@@ -21,11 +20,8 @@ def configure(parser: ArgumentParser) -> None:
 
 def execute(args: Namespace) -> None:
     """A line a fault, then a count; SystemExit(1) if there are faults, or nothing that is finished."""
-    if not args.results.is_dir():
-        problem = Problem("RESULTS", str(args.results), "no such directory", "name a results directory")
-        raise ConfigError([problem])
     sound, broken, unfinished = 0, 0, 0
-    for place in find_places(args.results).values():
+    for place in find_places(results_directory(args.results)).values():
         try:
             found = faults(place.directory)
         except FileNotFoundError:

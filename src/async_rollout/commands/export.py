@@ -5,7 +5,7 @@ from pathlib import Path
 
 from async_rollout.config.errors import ConfigError, Problem, closest
 from async_rollout.monitor.export import EXTRAS, export_run, export_tensorboard
-from async_rollout.monitor.places import find_places
+from async_rollout.monitor.places import find_places, results_directory
 from async_rollout.places import RESULTS
 
 
@@ -22,7 +22,7 @@ def configure(parser: ArgumentParser) -> None:
 
 def execute(args: Namespace) -> None:
     """Export the chosen cells."""
-    places = find_places(args.results)
+    places = find_places(results_directory(args.results))
     for name in args.cell or []:
         if name not in places:
             raise ConfigError([Problem("--cell", name, "no such cell", closest(name, places))])

@@ -5,7 +5,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from async_rollout.config.errors import ConfigError, Problem
+from async_rollout.monitor.places import results_directory
 from async_rollout.monitor.status import status
 from async_rollout.places import RESULTS
 
@@ -19,7 +19,5 @@ def configure(parser: ArgumentParser) -> None:
 
 def execute(args: Namespace) -> None:
     """Print it once; `watch` repeats it."""
-    if not args.results.is_dir():
-        problem = Problem("RESULTS", str(args.results), "no such directory", "name a results directory")
-        raise ConfigError([problem])
-    print(status(args.results, shutil.get_terminal_size().columns if sys.stdout.isatty() else _WIDE))
+    results = results_directory(args.results)
+    print(status(results, shutil.get_terminal_size().columns if sys.stdout.isatty() else _WIDE))

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
 
+from async_rollout.config.errors import ConfigError, Problem
 from async_rollout.monitor.files import look_up, printable, read_json, subdirectories
 from async_rollout.records.expected import EXPECTED_FILE, ExpectedCell
 
@@ -25,6 +26,13 @@ class Place:
     def id(self) -> str:
         """`<experiment>/<dataset>/<cell>`."""
         return f"{self.experiment}/{self.dataset}/{self.cell}"
+
+
+def results_directory(path: Path) -> Path:
+    """The path, if it is a directory; ConfigError that names it if not."""
+    if not path.is_dir():
+        raise ConfigError([Problem("RESULTS", str(path), "no such directory", "name a results directory")])
+    return path
 
 
 def find_places(results: Path) -> dict[str, Place]:

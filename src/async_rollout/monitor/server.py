@@ -8,6 +8,7 @@ from pathlib import Path
 import psutil
 
 from async_rollout.config.errors import ConfigError, Problem
+from async_rollout.monitor.places import results_directory
 
 PORT = 8790
 _LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
@@ -16,8 +17,7 @@ _SHORTEST_TOKEN = 12
 
 def serve(results: Path, host: str, port: int, token: str | None) -> None:
     """Serve until interrupted. Raises ConfigError if it may not or cannot."""
-    if not results.is_dir():
-        raise ConfigError([Problem("RESULTS", str(results), "no such directory", "name a results directory")])
+    results_directory(results)
     check_address(host, token)
     try:
         import uvicorn
