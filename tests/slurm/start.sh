@@ -10,7 +10,7 @@
 # never laid over another Slurm's files.
 set -euo pipefail
 
-DIR=${SLURM_TEST_DIR:-/var/tmp/async-rollout-slurm}
+DIR=${SLURM_TEST_DIR:-${TMPDIR:-/tmp}/async-rollout-slurm}
 HOST=$(hostname -s)
 NODES="n1 n2"
 FILES="slurm.conf gres.conf"

@@ -2,7 +2,7 @@
 # Ends the Slurm that start.sh started, by its pid files, and removes it.
 set -euo pipefail
 
-DIR=${SLURM_TEST_DIR:-/var/tmp/async-rollout-slurm}
+DIR=${SLURM_TEST_DIR:-${TMPDIR:-/tmp}/async-rollout-slurm}
 
 end() { # PIDFILE NAME: pids are used again, so the process must be that daemon
   [ -s "$1" ] || return 0

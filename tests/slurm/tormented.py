@@ -211,7 +211,7 @@ def _disturb(checkout: Checkout, record: Record) -> None:
         job = checkout.job(cell)
         record.first_jobs[cell], record.asked[cell] = job.id, checkout.shown(job.id)
 
-    controller = Path(os.environ.get("SLURM_TEST_DIR", "/var/tmp/async-rollout-slurm"), "run/slurmctld.pid")
+    controller = Path(os.environ["SLURM_TEST_DIR"], "run/slurmctld.pid")
     os.kill(int(controller.read_text()), signal.SIGTERM)
     wait_until(lambda: not controller.exists(), SOON)
     checkout.run("bash", str(START))
