@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from async_rollout.records.states import Reason
 from async_rollout.runtime.layout import WeightLayout
-from async_rollout.types import Group, Prompt, SampleId, SampleRequest, Trajectory, UpdateMetrics
+from async_rollout.types import Group, Plain, Prompt, SampleId, SampleRequest, Trajectory, UpdateMetrics
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Stop:
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class Work(Plain):
     """To a rollout worker: draw these samples, under weights no older than `admitted_at`."""
 
     admitted_at: int
@@ -39,7 +39,7 @@ class Work:
 
 
 @dataclass(frozen=True, slots=True)
-class Cancel:
+class Cancel(Plain):
     """To a rollout worker: forget the samples of these groups."""
 
     groups: frozenset[int]
@@ -50,7 +50,7 @@ Started = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
+class Finished(Plain):
     """From a rollout worker: samples with their texts."""
 
     samples: tuple[tuple[Trajectory, str], ...]
@@ -58,7 +58,7 @@ class Finished:
 
 
 @dataclass(frozen=True, slots=True)
-class Cancelled:
+class Cancelled(Plain):
     """From a rollout worker: these samples will not come, and this is what some of them had."""
 
     samples: tuple[SampleId, ...]
@@ -66,7 +66,7 @@ class Cancelled:
 
 
 @dataclass(frozen=True, slots=True)
-class Reloaded:
+class Reloaded(Plain):
     """From a rollout worker: newer weights are in use; running samples went on."""
 
     version: int
@@ -120,14 +120,14 @@ class Evaluated:
 
 
 @dataclass(frozen=True, slots=True)
-class BatchRequest:
+class BatchRequest(Plain):
     """From the trainer, after its last commit became visible: a batch for this version."""
 
     version: int
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class Batch(Plain):
     """To the trainer: B groups, leased until the commit that they end in."""
 
     groups: tuple[Group, ...]
@@ -149,7 +149,7 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
-class Committed:
+class Committed(Plain):
     """From the trainer: the parameter service has made this version visible."""
 
     version: int
@@ -166,26 +166,26 @@ class Announce:
 
 
 @dataclass(frozen=True, slots=True)
-class GrantRequest:
+class GrantRequest(Plain):
     """From the trainer to the parameter service: which place may be written?"""
 
 
 @dataclass(frozen=True, slots=True)
-class Granted:
+class Granted(Plain):
     """From the parameter service: this place."""
 
     place: int
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class Written(Plain):
     """From the trainer to the parameter service: the granted place holds this version."""
 
     version: int
 
 
 @dataclass(frozen=True, slots=True)
-class Visible:
+class Visible(Plain):
     """From the parameter service: readers see this version now."""
 
     version: int
