@@ -1,6 +1,7 @@
 """What surrounds every process's work: threads, and the memory and CPU time it takes."""
 
 import csv
+import gc
 import os
 import subprocess
 import sys
@@ -8,7 +9,7 @@ import time
 
 import pytest
 
-from async_rollout.runtime.process import limit_threads
+from async_rollout.runtime.process import limit_threads, settle
 from async_rollout.runtime.resources import ResourceLog
 
 
@@ -89,3 +90,13 @@ def test_every_process_is_sampled_from_the_start(tmp_path, sleeper):
     assert all(int(r["pid"]) == os.getpid() and float(r["rss_mb"]) > 5 for r in ours)
     assert {r["role"] for r in rows[:2]} == {"me-0", "gone-0"}
     assert rows[-1]["role"] == "me-0"
+
+
+def test_collections_pass_by_what_set_up_has_made():
+    made = [[] for _ in range(1000)]  # containers, which collections walk
+    try:
+        settle()
+        assert gc.get_freeze_count() > len(made)
+        assert not any(made is each for each in gc.get_objects())
+    finally:
+        gc.unfreeze()

@@ -18,6 +18,7 @@ from async_rollout.runners.outcome import Outcome
 from async_rollout.runtime.controller import Controller
 from async_rollout.runtime.examiner import Examiner
 from async_rollout.runtime.keeper import Keeper
+from async_rollout.runtime.process import settle
 from async_rollout.runtime.progress import Progress
 from async_rollout.runtime.recorder import Recorder
 from async_rollout.runtime.resources import ResourceLog
@@ -57,6 +58,7 @@ def run(
         spent = keeper.state.cpu_seconds if keeper.state else {}
         resources = ResourceLog(out / "resources.csv", supervisor.pids(), rewards.pids, spent)
         stack.callback(resources.close)
+        settle()
         recorder.start()
         progress.enter("running")
         controller = Controller(

@@ -25,6 +25,7 @@ from async_rollout.runtime.checkpoint import load_training, write_training
 from async_rollout.runtime.collapse import collapsed
 from async_rollout.runtime.events import Events
 from async_rollout.runtime.keeper import Keeper
+from async_rollout.runtime.process import settle
 from async_rollout.runtime.progress import Progress
 from async_rollout.runtime.recorder import Recorder
 from async_rollout.runtime.resources import ResourceLog
@@ -175,6 +176,7 @@ def run_in_one_process(
             record_evaluation(recorder, rewards, splits.held_out, version, sampled, greedy)
 
         loop = Loop(config, out, policy, generator, recorder, progress, events, resources, keeper, evaluate)
+        settle()
         recorder.start()
         progress.enter("running")
         with keeper.patience():

@@ -20,6 +20,7 @@ from async_rollout.policy.registry import build_policy
 from async_rollout.policy.respond import respond
 from async_rollout.runtime import messages as say
 from async_rollout.runtime.events import Events
+from async_rollout.runtime.process import settle
 from async_rollout.runtime.snapshots import load_snapshot
 from async_rollout.runtime.transfer import Transfer
 from async_rollout.runtime.weights import WeightStore
@@ -180,6 +181,7 @@ def main(
     splits = read_splits(data, run.data)
     policy = build_policy(run, device=device, tasks=splits.train + splits.held_out)
     worker = RolloutWorker(index, controller, store, run, policy, events)
+    settle()
     controller.send(say.Ready(time.monotonic() - started))
     while True:
         if not worker.at_work:

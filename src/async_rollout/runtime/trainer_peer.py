@@ -12,6 +12,7 @@ from async_rollout.learner.learner import Learner
 from async_rollout.learner.ranks import Rendezvous, together
 from async_rollout.runtime import messages as say
 from async_rollout.runtime.events import Events
+from async_rollout.runtime.process import settle
 from async_rollout.runtime.trainer_worker import build_learner
 
 
@@ -30,6 +31,7 @@ def main(
         learner = build_learner(config, data, resumed, meeting)
         learner.whole()
         version = learner.ranks.tell(None)
+        settle()
         controller.send(say.Ready(time.monotonic() - started))
         controller.drain()  # nothing more is said here
         _follow(events, learner, version)

@@ -21,6 +21,7 @@ from async_rollout.policy.registry import build_policy
 from async_rollout.runtime import messages as say
 from async_rollout.runtime.checkpoint import load_training, write_training
 from async_rollout.runtime.events import Events
+from async_rollout.runtime.process import settle
 from async_rollout.runtime.snapshots import is_due, write_snapshot
 from async_rollout.runtime.transfer import Transfer
 from async_rollout.runtime.weights import WeightStore
@@ -92,6 +93,7 @@ def main(
             version += 1
             publisher.publish(version)
         learner.ranks.tell(version)
+        settle()
         controller.send(say.Ready(time.monotonic() - started))
         _serve(controller, events, learner, publisher, version, out)
 
