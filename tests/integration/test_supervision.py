@@ -6,6 +6,7 @@ Each run is a process of its own, started by the command line as the workflow st
 import json
 import os
 import signal
+import statistics
 import time
 
 import psutil
@@ -189,8 +190,10 @@ def test_descriptors_stay_flat(start):
         assert run.process.poll() is None, run.text()
         descriptors.append([p.num_fds() for p in watched])
         time.sleep(0.1)
-    for counts in zip(*descriptors, strict=True):
-        assert max(counts) - min(counts) <= 3, "more than a judge being replaced, or a checkpoint"
+    fifth = max(1, len(descriptors) // 5)
+    for counts in zip(*descriptors, strict=True):  # medians: a judge is being replaced, a checkpoint is open
+        first, last = statistics.median(counts[:fifth]), statistics.median(counts[-fifth:])
+        assert abs(last - first) <= 2, f"{first:g} at first, {last:g} in the end"
     assert run.process.wait(timeout=START_SEC) == 0, run.text()
     wait_until(lambda: not run.left(), 10)
     assert json.loads((run.out / "summary.json").read_text())["updates"] == 600
