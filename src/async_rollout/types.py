@@ -88,9 +88,14 @@ class Trajectory(Plain):
         return [(slice(a, b), slice(b, c)) for a, b, c in zip(starts, ends, following, strict=True)]
 
     @property
+    def mixed_version(self) -> bool:
+        """True if tokens are of more than one policy version."""
+        return bool(self.versions[0] != self.versions[-1])  # they never go back
+
+    @property
     def interrupted_turns(self) -> int:
         """Turns with actions of more than one policy version."""
-        if self.versions[0] == self.versions[-1]:
+        if not self.mixed_version:
             return 0
         return sum(len(set(self.versions[actions].tolist())) > 1 for actions, _ in self.turns)
 

@@ -1,5 +1,7 @@
 """What rollout workers are given, and what is drawn again when a worker or a sample is lost; no process."""
 
+from itertools import groupby
+from operator import attrgetter
 from types import SimpleNamespace
 
 import numpy as np
@@ -52,11 +54,16 @@ class Stage:
         )
 
     def dispatch(self, groups: int, version: int = 0) -> list[tuple[str, list[SampleId]]]:
-        """Samples by worker, as they were sent; so many groups are admitted at most."""
+        """Each group's samples with their worker, one message each; so many are admitted at most."""
         self.sent.clear()
         limit = self.totals.submitted + groups
         self.supply.dispatch(version, lambda: self.totals.submitted < limit)
-        return [(role, [r.id for r in m.requests]) for role, m in self.sent]
+        assert len({role for role, _ in self.sent}) == len(self.sent)
+        return [
+            (role, list(samples))
+            for role, m in self.sent
+            for _, samples in groupby((r.id for r in m.requests), key=attrgetter("group"))
+        ]
 
     def finish(self, role: str, *samples: SampleId) -> None:
         self.supply.assignments.heard(role, samples)
@@ -80,7 +87,7 @@ def death(*roles: str) -> WorkerDied:
 
 def test_groups_go_to_the_emptiest_worker_that_is_ready(stage):
     assert [(role, s[0].group) for role, s in stage.dispatch(9)] == [
-        ("rollout-0", 0), ("rollout-1", 1), ("rollout-0", 2), ("rollout-1", 3),
+        ("rollout-0", 0), ("rollout-0", 2), ("rollout-1", 1), ("rollout-1", 3),
     ]  # fmt: skip
     stage.supply.workers[0].ready = False
     stage.finish("rollout-0", *ids(0, 0, 1, 2, 3))

@@ -6,7 +6,7 @@ once per batch, before it is split.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -33,11 +33,10 @@ class Row:
     initial: np.ndarray | None = None  # (L,) float32, log π_init
     values: np.ndarray | None = None  # (L,) float32, V before the batch, where there is a critic
     returns: np.ndarray | None = None  # (L,) float32, what the critic learns
+    tokens: int = field(init=False)  # in the loss
 
-    @property
-    def tokens(self) -> int:
-        """Tokens in the loss."""
-        return int(np.count_nonzero(self.mask))
+    def __post_init__(self):
+        object.__setattr__(self, "tokens", int(np.count_nonzero(self.mask)))
 
     @property
     def has_signal(self) -> bool:
@@ -111,10 +110,9 @@ def _rows(
     _check_staleness(trajectories, lengths, staleness, version, bound)
     masks[np.repeat(drop, lengths)] = False
     each = np.repeat(advantages.astype(np.float32), lengths)
-    ends = np.cumsum(lengths)[:-1]
-    return list(
-        map(Row, trajectories, np.split(masks, ends), np.split(each, ends), np.split(staleness, ends))
-    )
+    ends = np.cumsum(lengths).tolist()
+    places = [slice(end - length, end) for end, length in zip(ends, lengths, strict=True)]
+    return [Row(t, masks[at], each[at], staleness[at]) for t, at in zip(trajectories, places, strict=True)]
 
 
 def _check_staleness(

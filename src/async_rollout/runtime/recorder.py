@@ -100,7 +100,7 @@ class Recorder:
 
     def generated(self, trajectory: Trajectory, version: int) -> None:
         """A sample was finished while the clock showed `version`."""
-        self._count("generated", trajectory, version, "generated")
+        self._count("generated", [trajectory], version, "generated")
 
     def reloaded(self, resumed: int, tokens: int, seconds: float) -> None:
         """A rollout worker loaded new weights; it was an interruption if samples were running."""
@@ -112,14 +112,13 @@ class Recorder:
 
     def late(self, sample: Sample, task_id: str, version: int, reason: str = "late") -> None:
         """A sample whose group was gone before it came, or was cancelled; it was never judged."""
-        self._count(reason, sample.trajectory, version, "dropped")
+        self._count(reason, [sample.trajectory], version, "dropped")
         self._results.write(self._row(sample, sample.trajectory.id.group, task_id, version, reason))
 
     def dropped(self, samples: Sequence[Sample], group: int, task_id: str, version: int, reason: str) -> None:
         """These samples of a group that ends untrained are written with the reason."""
         self.totals.groups[reason] += 1
-        for sample in samples:
-            self._count(reason, sample.trajectory, version, "dropped")
+        self._count(reason, [s.trajectory for s in samples], version, "dropped")
         self._results.write(*(self._row(s, group, task_id, version, reason) for s in samples))
 
     def committed(
@@ -137,10 +136,10 @@ class Recorder:
         trained_at = version - 1
         samples = [(g, s) for g in groups for s in g.samples]
         self.totals.groups["trained"] += len(groups)
-        for _, sample in samples:
-            self._count("trained", sample.trajectory, trained_at, "trained")
-            self.totals.turns += len(sample.trajectory.turns)
-            self.totals.interrupted_turns += sample.trajectory.interrupted_turns
+        trajectories = [s.trajectory for _, s in samples]
+        self._count("trained", trajectories, trained_at, "trained")
+        self.totals.turns += sum(len(t.turns) for t in trajectories)
+        self.totals.interrupted_turns += sum(t.interrupted_turns for t in trajectories)
         self._results.write(*(self._row(s, g.number, g.task_id, trained_at, None) for g, s in samples))
         dropped, self._dropped = dict(self._dropped), Counter()
         seconds = self.seconds
@@ -162,15 +161,17 @@ class Recorder:
         for writer in (self._results, self._metrics, self._evals):
             writer.close()
 
-    def _count(self, what: str, trajectory: Trajectory, version: int, ages: str) -> None:
-        tokens = int(np.count_nonzero(trajectory.action_mask))
-        self.totals.samples[what] += 1
-        self.totals.tokens[what] += tokens
+    def _count(self, what: str, trajectories: Sequence[Trajectory], version: int, ages: str) -> None:
+        if not trajectories:
+            return
+        versions = np.concatenate([t.versions[t.action_mask] for t in trajectories])
+        self.totals.samples[what] += len(trajectories)
+        self.totals.tokens[what] += len(versions)
         if ages == "dropped":
-            self._dropped[what] += tokens
-        whole = tokens == len(trajectory.versions)  # no environment wrote any
-        for of, count in _runs(trajectory.versions if whole else trajectory.versions[trajectory.action_mask]):
-            self.totals.ages[ages][version - of] += count
+            self._dropped[what] += len(versions)
+        for age, count in enumerate(np.bincount(version - versions).tolist()):
+            if count:
+                self.totals.ages[ages][age] += count
 
     def _row(self, sample: Sample, group: int, task_id: str, version: int, reason: str | None) -> ResultRow:
         trajectory, verdict = sample.trajectory, sample.verdict
@@ -219,7 +220,7 @@ def _metrics_row(
         incorrect=len(samples) - correct,
         trained_tokens=metrics.trained_tokens,
         trained_samples=metrics.trained_samples,
-        mixed_version_samples=sum(len(_runs(s.trajectory.versions)) > 1 for s in samples),
+        mixed_version_samples=sum(s.trajectory.mixed_version for s in samples),
         staleness_mean=sum(a * n for a, n in ages.items()) / max(1, counted),
         staleness_max=max(ages, default=0),
         staleness={str(age): ages[age] for age in sorted(ages)},

@@ -53,16 +53,20 @@ class Supply:
         """Hand out samples while a worker has room, new groups while they may; to the emptiest first."""
         size = self._run.batch.group_size
         enough = self._run.slots + self._run.rollout.prefetch_groups * size
-        while ready := [w for w in self.workers if w.ready]:
-            worker = min(ready, key=lambda w: self.assignments.load(w.role))
-            if self.assignments.load(worker.role) >= enough:
-                return
-            if lost := self._next_lost():
-                self._send(worker, version, lost)
-            elif may_submit():
-                self._send(worker, version, self._admit(version, size))
-            else:
-                return
+        ready = [w for w in self.workers if w.ready]
+        shares: dict[str, list[SampleId]] = {w.role: [] for w in ready}
+        while shares:
+            role = min(shares, key=self.assignments.load)
+            if self.assignments.load(role) >= enough:
+                break
+            samples = self._next_lost() or (self._admit(version, size) if may_submit() else [])
+            if not samples:
+                break
+            self.assignments.give(role, samples)
+            shares[role] += samples
+        for worker in ready:
+            if samples := shares[worker.role]:
+                self._send(worker, version, samples)
 
     def cancel(self, groups: Iterable[int]) -> None:
         """Tell every worker to forget these."""
@@ -128,7 +132,7 @@ class Supply:
         return self._replay.unfinished(number)
 
     def _send(self, worker: Worker, version: int, samples: Sequence[SampleId]) -> None:
-        self.assignments.give(worker.role, samples)
         limit = self._run.sampling.max_new_tokens
-        requests = tuple(SampleRequest.of(s, self._prompt(s.group), limit) for s in samples)
+        prompts = {number: self._prompt(number) for number in {s.group for s in samples}}
+        requests = tuple(SampleRequest.of(s, prompts[s.group], limit) for s in samples)
         self._supervisor.send(worker, say.Work(version, requests))
