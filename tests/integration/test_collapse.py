@@ -15,7 +15,7 @@ def test_a_collapsed_run_ends_early(mode: str, k: int, tmp_path: Path) -> None:
             mode=mode,
             k=k,
             model={"backend": "dummy"},
-            train={"updates": 60},
+            train={"updates": 60, "save_model": True},
             evaluation={"every": 3},
             collapse={"windows": 1, "window": 2, "share": 0.95},
         ),
@@ -36,5 +36,6 @@ def test_a_collapsed_run_ends_early(mode: str, k: int, tmp_path: Path) -> None:
     lost = sum(samples["dropped"].values()) + samples["abandoned"]
     assert samples["generated"] == samples["trained"] + lost
     assert samples["trained"] == 16 * below[0]
+    assert list((cell.out / "model").iterdir()), "what was trained until then is kept"
     if mode == "lagged":
         assert samples["abandoned"] == 16 * k  # the batches that waited

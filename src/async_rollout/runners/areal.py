@@ -86,6 +86,8 @@ def run(
         with keeper.patience():
             controller.run()
         ended, cpu_seconds, paused = time.monotonic(), resources.cpu_seconds(), recorder.paused
+        if config.train.save_model:
+            controller.save_model()
         progress.enter("evaluating")
         progress.say("evaluating")
         controller.evaluate()

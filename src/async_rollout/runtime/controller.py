@@ -104,6 +104,14 @@ class Controller:
             self._debt.check()
         self._record()
 
+    def save_model(self) -> None:
+        """After the run, however it ended: the trainer writes its model."""
+        self._debt.begin()
+        self._supervisor.send(self._trainer, say.Save())
+        while self._debt.open:
+            self._turn()
+            self._debt.check()
+
     def evaluate(self) -> None:
         """After the run: the versions that are still to be."""
         for version in self._examiner.left(self._version):
@@ -167,6 +175,8 @@ class Controller:
                 work = (self._replay, self._judging)
                 state = self._recorder.state(message.version, self._resources.cpu_seconds(), work)
                 self._keeper.finish(state, message.sums)
+            case say.Saved():
+                self._debt.end()
             case say.Committed():
                 self._debt.end()
                 self._committed(message)

@@ -29,6 +29,11 @@ class Debt:
         self._since: float | None = None
         self._asked: float | None = None  # when the parameter service was
 
+    @property
+    def open(self) -> bool:
+        """True while the answer has not come."""
+        return self._since is not None
+
     def begin(self) -> None:
         """The trainer was given something to do."""
         self._since, self._asked = time.monotonic(), None

@@ -149,6 +149,16 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
+class Save:
+    """To the trainer, instead of a batch: the run is over, write the model as it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """From the trainer: written."""
+
+
+@dataclass(frozen=True, slots=True)
 class Committed(Plain):
     """From the trainer: the parameter service has made this version visible."""
 

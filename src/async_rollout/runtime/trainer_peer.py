@@ -48,6 +48,8 @@ def _follow(events: Events, learner: Learner, version: int) -> None:
                 with events.span("checkpoint", version=version):
                     learner.whole()
                     learner.state_dict()
+            case say.Save():
+                learner.whole()
             case say.Batch():
                 events.add("wait for batch", asked, time.monotonic())
                 with events.span("train", version=version):

@@ -115,6 +115,10 @@ def _serve(
                 sums = write_training(Path(order.place), learner.whole(), learner)
             controller.send(say.Kept(version, sums))
             continue
+        if isinstance(order, say.Save):
+            learner.whole().save(out / "model")
+            controller.send(say.Saved())
+            continue
         begun = time.monotonic()
         events.add("wait for batch", asked, begun)
         with events.span("train", version=version):
@@ -129,6 +133,4 @@ def _serve(
         if is_due(version, run):
             with events.span("snapshot", version=version):
                 write_snapshot(out, version, policy)
-        if run.train.save_model and version == run.train.updates:
-            policy.save(out / "model")
         controller.send(say.Committed(version, metrics, wait_sec=begun - asked, step_sec=done - begun))
