@@ -58,7 +58,7 @@ def test_a_snapshot_holds_what_tables_rest_on_and_no_more(experiment: Path, tmp_
     held = content(out)
     assert size == sum((out / path).stat().st_size for path in held)
     cell = f"sort/runs/{a_cell(seed=0).id}"
-    for name in ("summary.json", "config.json", "metrics.jsonl.gz"):
+    for name in ("summary.json", "config.json", "metrics.jsonl.xz"):
         assert f"{cell}/{name}" in held
     assert read_metrics(out / cell) == read_metrics(experiment / cell)
     assert f"sort/runs/{a_cell(seed=1).id}/config.json" in held

@@ -4,7 +4,7 @@ Commits' rows are compressed; samples, traces, logs, checkpoints and models stay
 experiment gives the same bytes.
 """
 
-import gzip
+import lzma
 import os
 import re
 import shutil
@@ -44,9 +44,9 @@ def publish(experiment: Path, out: Path, limit: int) -> int:
     try:
         for path in wanted:
             (fresh / path).parent.mkdir(parents=True, exist_ok=True)
-            if path.name == METRICS_FILE:  # else most of a snapshot; a fifth of it so
-                packed = gzip.compress((experiment / path).read_bytes(), mtime=0)
-                (fresh / f"{path}.gz").write_bytes(packed)
+            if path.name == METRICS_FILE:  # else most of a snapshot; an eighth of it so
+                packed = lzma.compress((experiment / path).read_bytes())
+                (fresh / f"{path}.xz").write_bytes(packed)
             else:
                 shutil.copyfile(experiment / path, fresh / path)
         size = sum(path.stat().st_size for path in fresh.rglob("*") if path.is_file())

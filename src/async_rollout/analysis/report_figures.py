@@ -3,6 +3,7 @@
 import base64
 import os
 import re
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -74,5 +75,6 @@ def _inline(svg: str, prefix: str, directory: Path, base: Path) -> Markup:
 
     body = re.sub(r"<!--.*?-->|<metadata>.*?</metadata>", "", svg[svg.index("<svg") :], flags=re.DOTALL)
     body = re.sub(r'xlink:href="([^"#][^"]*)"', moved, body)
-    body = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{prefix}-", body)
+    own = f"f{zlib.crc32(prefix.encode()):x}"  # short, as it stands before each of thousands
+    body = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{own}-", body)
     return Markup(body)

@@ -61,7 +61,7 @@ def read_metrics(cell: Path) -> list[MetricsRow]:
     FileNotFoundError, or ValueError that names file and line if a row is not a `MetricsRow`.
     """
     path = cell / METRICS_FILE
-    if not path.exists() and (packed := cell / f"{METRICS_FILE}.gz").exists():
+    if not path.exists() and (packed := cell / f"{METRICS_FILE}.xz").exists():
         path = packed
     names = {field.name for field in fields(MetricsRow)}
     rows = []

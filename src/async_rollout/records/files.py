@@ -4,8 +4,8 @@ A reader never sees half a file written by `write_json`; of a JSON-lines file it
 torn last line, which `read_jsonl` leaves out.
 """
 
-import gzip
 import json
+import lzma
 import os
 import sys
 import tempfile
@@ -105,11 +105,11 @@ def _cut_torn_line(path: Path) -> None:
 
 
 def read_jsonl(path: Path) -> Iterator[dict]:
-    """Rows of a JSON-lines file, gzipped or not; a last line without its newline is torn and left out.
+    """Rows of a JSON-lines file, or of one in `.xz`; a last line without its newline is torn and left out.
 
     Raises ValueError that names file and line if any other line is not a JSON object.
     """
-    with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+    with lzma.open(path) if path.suffix == ".xz" else path.open("rb") as file:
         for number, line in enumerate(file, 1):
             if not line.endswith(b"\n"):
                 return

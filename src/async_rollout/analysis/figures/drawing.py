@@ -13,6 +13,7 @@ from PIL import Image
 
 from async_rollout.analysis.collect import Cells
 from async_rollout.analysis.figures import style
+from async_rollout.analysis.figures.vector import compact
 from async_rollout.config.cells import Cell
 
 DPI = 200
@@ -90,5 +91,7 @@ def save(drawing: Drawing, stem: Path) -> None:
     picture = Image.open(drawn).convert("RGB")
     picture = picture.quantize(256, method=Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
     picture.save(stem.with_name(f"{stem.name}.png"), dpi=(DPI, DPI))
-    drawing.figure.savefig(stem.with_name(f"{stem.name}.svg"), metadata={"Date": None, "Creator": None})
+    outlines = io.StringIO()
+    drawing.figure.savefig(outlines, format="svg", metadata={"Date": None, "Creator": None})
+    stem.with_name(f"{stem.name}.svg").write_text(compact(outlines.getvalue()), encoding="utf-8")
     drawing.points.to_csv(stem.with_name(f"{stem.name}.csv"), index=False, float_format="%.10g")
