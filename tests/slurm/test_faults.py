@@ -2,10 +2,11 @@
 
 import json
 import re
+import statistics
 import sys
 
 import pytest
-from tormented import AREAL, CELLS, EVERY, LAGGED, SYNC, UPDATES, Checkout, torment
+from tormented import AREAL, CELLS, EVAL_SIZE, EVERY, LAGGED, SYNC, UPDATES, Checkout, torment
 
 from async_rollout.analysis.audit import faults
 
@@ -89,12 +90,21 @@ def test_a_fault_costs_at_most_what_came_after_the_last_checkpoint(record, check
 
 @pytest.mark.parametrize("cell", [SYNC, LAGGED])
 def test_the_end_is_that_of_an_undisturbed_run_bit_for_bit(record, checkout, cell):
-    alone = checkout.directory / "undisturbed" / cell
-    checkout.run(
-        sys.executable, "-m", "async_rollout.cli", "run", "sweep.yaml", "--cell", cell, "--out", str(alone)
-    )
+    alone = undisturbed(checkout, cell)
     assert left_behind(checkout.out(cell)) == left_behind(alone)
     assert json.loads((alone / "summary.json").read_text())["attempts"] == 1
+
+
+def last_pass_rate(summary):
+    return summary["eval_pass_rate"][-1]["sampled"]
+
+
+def undisturbed(checkout, cell, *overrides):
+    """The directory of the cell, run here from its start to its end."""
+    out = checkout.directory / "undisturbed" / cell
+    command = (sys.executable, "-m", "async_rollout.cli", "run", "sweep.yaml", "--cell", cell, "--out", out)
+    checkout.run(*map(str, command), *overrides)
+    return out
 
 
 def left_behind(out):
@@ -115,3 +125,12 @@ def test_cells_keep_the_invariants_by_their_files(record, checkout, cell):
 def test_areal_stays_within_its_bound(record, checkout):
     ages = summary(checkout, AREAL)["staleness_histogram"]["trained"]
     assert max(map(int, ages)) <= 2
+
+
+def test_areal_ends_within_the_spread_of_undisturbed_seeds(record, checkout):
+    """In the 95 % prediction interval that three of them give, whose spread is at least that of the tasks."""
+    seeds = [undisturbed(checkout, AREAL.replace("-s0", f"-s{n}"), "seeds=[0,1,2]") for n in range(3)]
+    rates = [last_pass_rate(json.loads((out / "summary.json").read_text())) for out in seeds]
+    mean = statistics.mean(rates)
+    spread = max(statistics.stdev(rates), (mean * (1 - mean) / EVAL_SIZE) ** 0.5)
+    assert abs(last_pass_rate(summary(checkout, AREAL)) - mean) <= 4.303 * spread * (4 / 3) ** 0.5

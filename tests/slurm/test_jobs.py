@@ -5,6 +5,7 @@ import os
 import re
 import signal
 
+import pytest
 from tormented import EVERY, QUICK, SOON, SYNC, UPDATES, Checkout
 
 from runs import wait_until
@@ -54,3 +55,18 @@ def test_a_gpu_cell_asks_for_its_gpus_once_on_one_node(slurm, tmp_path):
         os.kill(driver.pid, signal.SIGINT)
         driver.wait(SOON)
     assert checkout.shown(job)["JobState"] == "CANCELLED"
+
+
+@pytest.mark.long
+def test_cells_of_a_group_are_one_job(slurm, tmp_path):
+    checkout = Checkout(tmp_path.resolve())
+    sweep = ("--configfile", "sweep.yaml", "--config", "modes=[sync]", "seeds=[0,1]", "--until", "run")
+    driver, log = checkout.drive(*sweep, "--groups", "run=cells", "--group-components", "cells=2", *QUICK)
+    try:
+        assert driver.wait(SOON) == 0, log.read_text()
+    finally:
+        driver.kill()
+    (job,) = checkout.jobs()
+    assert job.state == "COMPLETED"
+    for cell in (SYNC, SYNC.replace("-s0", "-s1")):
+        assert json.loads((checkout.out(cell) / "summary.json").read_text())["updates"] == UPDATES

@@ -25,6 +25,7 @@ SYNC, LAGGED, AREAL = "sync-grpo-k0-dec1-s0", "lagged-grpo-k2-dec1-s0", "areal-g
 CELLS = (SYNC, LAGGED, AREAL)
 EVERY = 5  # updates between two checkpoints
 UPDATES = 50
+EVAL_SIZE = 64
 SWEEP = f"""\
 experiment: tried
 modes: [sync, lagged, areal]
@@ -32,7 +33,7 @@ staleness_k: [2]
 decoupled: [1]
 seeds: [0]
 warm_start: {{steps: 60}}
-data: {{train_size: 64, eval_size: 16}}
+data: {{train_size: 64, eval_size: {EVAL_SIZE}}}
 batch: {{groups: 4, group_size: 4}}
 train: {{updates: {UPDATES}, save_model: true}}
 evaluation: {{every: 20}}
