@@ -32,6 +32,14 @@ from async_rollout.types import Verdict
         ("64", r"\boxed{32}, better: \boxed{64 \text{ pencils}}"),
         ("64", r"\fbox{64}"),
         ("2.25", r"\boxed{\frac{9}{4}}"),
+        ("-0.5", r"\boxed{-\frac{1}{2}}"),
+        ("-0.5", r"\boxed{- \frac{1}{2}}"),
+        ("-0.5", r"\boxed{x = -\,\frac{1}{2}}"),
+        ("-1/2", r"\boxed{\frac{-1}{2}}"),
+        ("1/2", r"\boxed{\frac12}"),
+        ("-1/2", "#### -½"),
+        ("-0.75", "so it is -¾"),
+        ("-3", r"\boxed{-\,3}"),
         ("64", "####\n64"),
         ("18", "#### 3 * 6 = 18"),
         ("64", r"\boxed{1} #### 64"),
@@ -55,6 +63,9 @@ def test_right_answers_pass(gold, text):
         ("64", "64\n#### 63", "fail"),
         ("64", "#### 64\n#### 63", "fail"),
         ("0.3", "30%", "fail"),
+        ("0.5", r"\boxed{-\frac{1}{2}}", "fail"),
+        ("0.5", "#### -½", "fail"),
+        ("12", r"\boxed{\frac12}", "fail"),
         ("64", "#### 640", "fail"),
         ("64", "I do not know.", "no_answer"),
         ("64", "", "no_answer"),
@@ -79,7 +90,7 @@ def test_a_gold_answer_that_is_no_number_is_our_failure():
         judge_numeric("many", "#### 5")
 
 
-marks = ["####", "\\boxed{", "\\frac{", "<answer>", "</answer>"]
+marks = ["####", "\\boxed{", "\\frac", "\\frac{", "<answer>", "</answer>"]
 pieces = st.sampled_from([*marks, *"{}=-−$ \n,./^e×½²\\x:", "10", "7", "000", "\\,", "**"])
 
 
@@ -97,7 +108,24 @@ def test_the_last_mark_decides(before, n):
 
 @pytest.mark.parametrize(
     "piece",
-    [*marks, "9", "1 000 ", "1 ", "1,", ".", "-", "$", "1/", "{", "1e", "10^", "1 x 10 ", " "],
+    [
+        *marks,
+        "\\frac12",
+        "-½",
+        "9",
+        "1 000 ",
+        "1 ",
+        "1,",
+        ".",
+        "-",
+        "$",
+        "1/",
+        "{",
+        "1e",
+        "10^",
+        "1 x 10 ",
+        " ",
+    ],
 )
 def test_long_texts_take_linear_time(piece):
     started = time.process_time()

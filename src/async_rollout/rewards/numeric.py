@@ -49,5 +49,4 @@ def extract(text: str, *, strict: bool = False) -> Numeral | None:
 
 def _stated(answer: str) -> Numeral | None:
     """The number in a short statement: what follows its last `=`, and there the first."""
-    answer = answer.rpartition("=")[2]
-    return first_number(re.sub(r"^\s*([-−–])\s+", r"\1", answer))
+    return first_number(answer.rpartition("=")[2])

@@ -29,11 +29,21 @@ _PLAIN = re.compile(r"(?:[0-9]+|[0-9]{1,3}(?:,[0-9]{3})+|[0-9]{1,3}(?: [0-9]{3})
 _TIMES_TEN_TO = re.compile(
     rf"(?<=[0-9])\s*(?:[×·*x]|\\times|\\cdot)\s*10\s*(?:\^|\*\*)\s*\{{?\s*([{_MINUS}+]?[0-9]+)\s*\}}?"
 )
-_LATEX_FRACTION = re.compile(r"\\[dt]?frac\s*\{\s*([0-9]+)\s*\}\s*\{\s*([0-9]+)\s*\}")
+_LATEX_FRACTION = re.compile(
+    rf"""
+    \\[dt]?frac
+    \s* (?: \{{\s* (?P<minus>[{_MINUS}])?\s* (?P<top>[0-9]+) \s*\}} | (?P<top_digit>[0-9]) )
+    \s* (?: \{{\s* (?P<bottom>[0-9]+) \s*\}} | (?P<bottom_digit>[0-9]) )
+    """,
+    re.VERBOSE,
+)
 _LATEX_COMMAND = re.compile(r"\\(?:[A-Za-z]+|[,;:> ])")
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
 _SUPERSCRIPT = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁻]+")
-_VULGAR = {"½": " 1/2", "¼": " 1/4", "¾": " 3/4", "⅓": " 1/3", "⅔": " 2/3"}
+_VULGAR = {"½": "1/2", "¼": "1/4", "¾": "3/4", "⅓": "1/3", "⅔": "2/3"}
+# Where a fraction begins that is to stand apart from what is before it: not after its sign.
+_FRACTION_BEGINS = re.compile(rf"(?<![{_MINUS}$€£¥₹]) ?(?=[{''.join(_VULGAR)}]|\\[dt]?frac)")
+_APART = re.compile(rf"^\s*([{_MINUS}])\s+")
 _CHARACTERS = str.maketrans({"\u00a0": " ", "\u2009": " ", "\u202f": " ", "⁄": "/", "~": " ", **_VULGAR})
 
 
@@ -45,8 +55,8 @@ class Numeral(NamedTuple):
 
 
 def first_number(text: str) -> Numeral | None:
-    """The first number in the text, None if there is none."""
-    text = _plain(text)
+    """The first number in the text, None if there is none; a minus that begins the text may stand apart."""
+    text = _APART.sub(r"\1", _plain(text))
     match = _NUMERAL.search(text)
     return _numeral(text, match) if match else None
 
@@ -69,13 +79,22 @@ def parse_number(text: str) -> Fraction | None:
 
 def _plain(text: str) -> str:
     """Typography and LaTeX that do not change a number's value, taken out of the way."""
+    if "\\" in text or not text.isascii():
+        text = _FRACTION_BEGINS.sub(" ", text)
     if not text.isascii():
         text = _SUPERSCRIPT.sub(lambda m: "^" + m[0].translate(_SUPERSCRIPTS), text).translate(_CHARACTERS)
     text = _TIMES_TEN_TO.sub(r"e\1", text)
     if "\\" in text or "{" in text:
         text = text.replace("{,}", ",").replace("\\!", "").replace("\\$", "$").replace("\\%", "%")
-        text = _LATEX_COMMAND.sub(" ", _LATEX_FRACTION.sub(r" \1/\2", text))
+        text = _LATEX_COMMAND.sub(" ", _LATEX_FRACTION.sub(_one_line, text))
     return text
+
+
+def _one_line(fraction: re.Match[str]) -> str:
+    """`-1/2`, apart from a digit that follows."""
+    top, bottom = fraction["top"] or fraction["top_digit"], fraction["bottom"] or fraction["bottom_digit"]
+    space = " " if fraction.string[fraction.end() : fraction.end() + 1].isdigit() else ""
+    return f"{'-' if fraction['minus'] else ''}{top}/{bottom}{space}"
 
 
 def _numeral(text: str, match: re.Match[str]) -> Numeral:
