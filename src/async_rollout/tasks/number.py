@@ -41,8 +41,8 @@ _LATEX_COMMAND = re.compile(r"\\(?:[A-Za-z]+|[,;:> ])")
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
 _SUPERSCRIPT = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁻]+")
 _VULGAR = {"½": "1/2", "¼": "1/4", "¾": "3/4", "⅓": "1/3", "⅔": "2/3"}
-# Where a fraction begins that is to stand apart from what is before it: not after its sign.
-_FRACTION_BEGINS = re.compile(rf"(?<![{_MINUS}$€£¥₹]) ?(?=[{''.join(_VULGAR)}]|\\[dt]?frac)")
+# Where a fraction needs a space before it: not after its sign.
+_FRACTION_BEGINS = re.compile(rf"(?<![{_MINUS}$€£¥₹ ])(?=[{''.join(_VULGAR)}]|\\[dt]?frac)")
 _APART = re.compile(rf"^\s*([{_MINUS}])\s+")
 _CHARACTERS = str.maketrans({"\u00a0": " ", "\u2009": " ", "\u202f": " ", "⁄": "/", "~": " ", **_VULGAR})
 
