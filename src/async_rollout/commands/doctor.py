@@ -16,7 +16,7 @@ from async_rollout.config.sweep import SweepConfig
 from async_rollout.doctor.finding import Finding
 from async_rollout.places import model_directory
 
-_READ_BY_CHECKS = ("model", "warm_start", "sampling", "data")
+_READ_BY_CHECKS = ("model", "warm_start", "prompt", "sampling", "data")
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -41,17 +41,20 @@ def execute(args: Namespace) -> None:
 
 
 def _on_models(sweep: SweepConfig) -> Iterator[Finding]:
-    """The checks of each model, sampling and dataset that the sweep has."""
+    """The checks of each model, prompt, sampling and dataset that the sweep has."""
     from async_rollout.doctor.memory import memory_check
     from async_rollout.doctor.model import model_checks
     from async_rollout.doctor.probe import probe
+    from async_rollout.doctor.prompts import prompts_check
     from async_rollout.runners.cell import with_model
 
     for runs in _alike(sweep):
         run = runs[-1]
         try:
             provide_model(run)
-            probed = probe(with_model(run, model_directory(run)))
+            loaded = with_model(run, model_directory(run))
+            yield prompts_check(loaded)
+            probed = probe(loaded)
         except Exception as error:  # whatever keeps a model from answering is what the doctor is asked for
             yield Finding("fail", "model", f"{run.model.id} on {run.train.devices[0]}: {_first_line(error)}")
             continue
@@ -64,7 +67,7 @@ def _first_line(error: Exception) -> str:
 
 
 def _alike(sweep: SweepConfig) -> list[list[RunConfig]]:
-    """The runs of each model, sampling and dataset; those of mode areal last."""
+    """The runs of each model, prompt, sampling and dataset; those of mode areal last."""
     runs: dict[tuple, list[RunConfig]] = {}
     for run in sorted((resolve(sweep, cell) for cell in cells(sweep)), key=lambda run: run.mode == "areal"):
         blocks = (getattr(run, block).model_dump_json() for block in _READ_BY_CHECKS)

@@ -12,6 +12,7 @@ from async_rollout.channels import pair
 from async_rollout.config.run import RunConfig
 from async_rollout.policy.prompt import encode_prompts
 from async_rollout.policy.registry import build_codec
+from async_rollout.policy.room import check_room
 from async_rollout.rewards.backend import build_rewards
 from async_rollout.rewards.delayed import held_back
 from async_rollout.runners.outcome import Outcome
@@ -52,7 +53,10 @@ def run(
         rewards.start()
         rollout, trainer = _start(supervisor, config, store, out, data, keeper.place)
         codec = build_codec(config)  # while the workers build their parts
-        prompts = encode_prompts(codec, splits.train, config.prompt)
+        prompts, held_out = (
+            encode_prompts(codec, tasks, config.prompt) for tasks in (splits.train, splits.held_out)
+        )
+        check_room(prompts + held_out, config)
         supervisor.wait_ready()
         rewards.wait_ready(config.supervision.setup_timeout_sec)
         spent = keeper.state.cpu_seconds if keeper.state else {}
@@ -77,7 +81,7 @@ def run(
                 config,
                 out,
                 splits.held_out,
-                encode_prompts(codec, splits.held_out, config.prompt),
+                held_out,
                 supervisor,
                 rewards,
                 recorder,

@@ -10,6 +10,7 @@ from async_rollout.config.run import RunConfig
 from async_rollout.policy.prompt import encode_prompts
 from async_rollout.policy.registry import build_policy
 from async_rollout.policy.respond import draw
+from async_rollout.policy.room import check_room
 from async_rollout.rewards.backend import build_rewards
 from async_rollout.runners.judging import judge_all
 from async_rollout.runtime.examination import UnjudgedEvaluation
@@ -58,6 +59,7 @@ def evaluate_model(
     try:
         rewards.start()
         prompts = encode_prompts(policy.codec, tasks, run.prompt)
+        check_room(prompts, run)
         drawn = draw(policy, prompts, run, greedy=kind == "greedy", samples=samples)
         texts = {t.id: policy.codec.decode(t.response_ids.tolist()) for t in drawn}
         rewards.wait_ready(run.supervision.setup_timeout_sec)

@@ -16,6 +16,7 @@ from async_rollout.policy.interface import Policy
 from async_rollout.policy.prompt import encode_prompts
 from async_rollout.policy.registry import build_policy
 from async_rollout.policy.respond import respond
+from async_rollout.policy.room import check_room
 from async_rollout.rewards.backend import build_rewards
 from async_rollout.rewards.delayed import held_back
 from async_rollout.runners.evaluation import record_evaluation
@@ -160,7 +161,10 @@ def run_in_one_process(
         stack.callback(events.close)
         rewards.start()
         policy = build_policy(config, device=config.train.devices[0], tasks=splits.train + splits.held_out)
-        prompts = encode_prompts(policy.codec, splits.train, config.prompt)
+        prompts, held_out = (
+            encode_prompts(policy.codec, tasks, config.prompt) for tasks in (splits.train, splits.held_out)
+        )
+        check_room(prompts + held_out, config)
         rewards.wait_ready(config.supervision.setup_timeout_sec)
         if keeper.place is None:
             write_snapshot(out, 0, policy)
@@ -168,7 +172,6 @@ def run_in_one_process(
         spent = keeper.state.cpu_seconds if keeper.state else {}
         resources = ResourceLog(out / "resources.csv", {role: os.getpid()}, rewards.pids, spent)
         stack.callback(resources.close)
-        held_out = encode_prompts(policy.codec, splits.held_out, config.prompt)
 
         def evaluate(version: int) -> None:
             """The policy as it is, which is `version`."""
