@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from async_rollout.analysis.collect import collect
+from async_rollout.analysis.collect import Cells, collect
+from async_rollout.analysis.figures.catalog import write_figure
 from async_rollout.analysis.index import write_index
 from async_rollout.analysis.report import write_report
 from async_rollout.analysis.tables.catalog import write_tables
@@ -58,13 +59,45 @@ def test_a_truncated_summary(tmp_path: Path, length: int) -> None:
     assert f'<tr class="bad"><td><a href="sort/runs/{cut.id}/">' in text
 
 
-def test_a_cut_metrics_file(tmp_path: Path) -> None:
+def draw_really(*names: str) -> Callable:
+    """Draws these as they are, the others quickly."""
+
+    def draw(cells: Cells, directory: Path) -> None:
+        draw_quickly(cells, directory)
+        for name in names:
+            write_figure(name, cells, directory)
+
+    return draw
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (lambda text: "{torn}\n" + text, "metrics.jsonl:1: not JSON"),
+        (lambda text: re.sub(r'"kl": [^,]*, ', "", text), "not a metrics row of this version (fields: kl)"),
+        (lambda text: re.sub(r'"reward_mean": [^,]*', '"reward_mean": NaN', text), "NaN is not a number"),
+    ],
+)
+def test_a_damaged_or_old_metrics_file(tmp_path: Path, damage: Callable, said: str) -> None:
     paths = write_grid(tmp_path, grid(1))
-    metrics = next(iter(paths.values())).parent / "metrics.jsonl"
-    metrics.write_text("{torn}\n" + metrics.read_text())
-    text = page(tmp_path, paths)
-    assert "metrics.jsonl:1: not JSON" in checks(text)
+    for path in list(paths.values())[:2]:
+        metrics = path.parent / "metrics.jsonl"
+        metrics.write_text(damage(metrics.read_text()))
+    text = page(tmp_path, paths, draw_really("fig_reward_curves", "updates_vs_mode"))
+    assert said in checks(text)
     assert "8 of 8 cells finished" in text
+    drawn = (tmp_path / "sort/figures/updates_vs_mode.csv").read_text()
+    assert [cell.id in drawn for cell in paths] == [False, False, *[True] * 6]
+
+
+def test_damaged_traces(tmp_path: Path) -> None:
+    paths = write_grid(tmp_path, grid(1, ks=(4,)))
+    damaged = ["", '{"traceEvents": [{"ph"', "[]", '{"traceEvents": [{"ph": "X"}]}', "\xff"]
+    for path, trace in zip(paths.values(), damaged, strict=True):
+        (path.parent / "trace.json").write_text(trace, encoding="latin-1")
+    text = page(tmp_path, paths, draw_really("timeline", "fig_overview_poster"))
+    assert "5 of 5 cells finished" in text
+    assert (tmp_path / "sort/figures/timeline.csv").read_text() == "cell\n"
 
 
 def test_a_cell_that_collapsed(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from async_rollout.records.files import read_jsonl
+from async_rollout.records.files import read_jsonl, refuse_constant
 from async_rollout.records.rows import MetricsRow
 from async_rollout.records.summary import SCHEMA_VERSION, Summary
 
@@ -31,7 +31,7 @@ def read_summary(path: Path) -> Summary:
     if not text.strip():
         raise SummaryError(f"{path}: the file is empty")
     try:
-        record = json.loads(text, parse_constant=_refuse_constant)
+        record = json.loads(text, parse_constant=refuse_constant)
     except (ValueError, RecursionError) as error:
         raise SummaryError(f"{path}: not strict JSON ({error})") from None
     if not isinstance(record, dict) or "schema_version" not in record:
@@ -71,10 +71,6 @@ def read_metrics(cell: Path) -> list[MetricsRow]:
             raise ValueError(f"{path}:{number}: not a metrics row of this version (fields: {wrong})")
         rows.append(MetricsRow(**row))
     return rows
-
-
-def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is not a number")
 
 
 def _reasons(error: ValidationError, shown: int = 3) -> str:

@@ -13,7 +13,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+
+def refuse_constant(name: str) -> None:
+    """For `parse_constant` of a JSON decoder: ValueError at NaN and infinity."""
+    raise ValueError(f"{name} is not a number")
+
+
 _ENCODE = json.JSONEncoder(allow_nan=False, ensure_ascii=False).encode
+_DECODE = json.JSONDecoder(parse_constant=refuse_constant).decode
 
 
 def _fields(row: Any) -> dict[str, Any]:
@@ -107,14 +114,14 @@ def _cut_torn_line(path: Path) -> None:
 def read_jsonl(path: Path) -> Iterator[dict]:
     """Rows of a JSON-lines file, or of one in `.xz`; a last line without its newline is torn and left out.
 
-    Raises ValueError that names file and line if any other line is not a JSON object.
+    Raises ValueError that names file and line if any other line is not an object of strict JSON.
     """
     with lzma.open(path) if path.suffix == ".xz" else path.open("rb") as file:
         for number, line in enumerate(file, 1):
             if not line.endswith(b"\n"):
                 return
             try:
-                row = json.loads(line)
+                row = _DECODE(line.decode())
             except ValueError as error:
                 raise ValueError(f"{path}:{number}: not JSON ({error})") from None
             if not isinstance(row, dict):

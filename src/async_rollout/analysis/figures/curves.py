@@ -25,10 +25,10 @@ def held_out(summary: Summary) -> Curve:
 
 def windowed(cells: Cells, cell: Cell, value: Callable[[Sequence[MetricsRow]], float | None]) -> Curve:
     """`value` of each of `WINDOWS` equal windows of commits, at the middle of the window; empty if the cell
-    has no metrics.jsonl."""
+    has no sound metrics.jsonl, which the checks tell."""
     try:
         rows = read_metrics(cells.directory(cell))
-    except FileNotFoundError:
+    except (FileNotFoundError, ValueError):
         return []
     size = max(1, math.ceil(len(rows) / WINDOWS))
     windows = [rows[start : start + size] for start in range(0, len(rows), size)]

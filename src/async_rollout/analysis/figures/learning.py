@@ -36,7 +36,7 @@ def fig_pass_rate_curves(scene: Scene) -> Drawing:
 def fig_reward_curves(scene: Scene) -> Drawing:
     """Mean reward of training samples over windows of updates."""
     missing = (
-        "no finished cell has its metrics.jsonl",
+        "no finished cell has a sound metrics.jsonl",
         "each run writes it beside its summary.json: keep both, or run the cell again",
     )
     kinds = {"training": lambda cell, _: windowed(scene.cells, cell, training_reward)}

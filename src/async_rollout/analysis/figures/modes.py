@@ -37,7 +37,7 @@ def updates_vs_mode(scene: Scene) -> Drawing:
         return nothing(
             scene,
             title,
-            "no finished cell has its metrics.jsonl",
+            "no finished cell has a sound metrics.jsonl",
             "each run writes it beside its summary.json: keep both, or run the cell again",
         )
     note = f"the fastest run took {seconds:.4g} s"
@@ -49,10 +49,10 @@ def updates_vs_mode(scene: Scene) -> Drawing:
 
 
 def _updates_until(scene: Scene, cell: Cell, seconds: float) -> int | None:
-    """Commits that trained something by then; None if the cell has no metrics.jsonl."""
+    """Commits that trained something by then; None if the cell has no sound metrics.jsonl."""
     try:
         rows = read_metrics(scene.cells.directory(cell))
-    except FileNotFoundError:
+    except (FileNotFoundError, ValueError):
         return None
     return sum(row.seconds <= seconds and not row.empty and not row.critic_only for row in rows)
 

@@ -135,7 +135,7 @@ def _busy(axes: Axes, scene: Scene, seeds: Seeds) -> None:
     mode = _main(seeds, "areal", "async", "lagged", "sync")
     chosen = timeline.first_cell(scene, mode)
     if chosen is None:
-        _missing(axes, "no trace.json: published results leave it out")
+        _missing(axes, "no sound trace.json: published results leave it out")
         return
     cell, _, spans = chosen
     timeline.chart(axes, spans, scene.links[cell])

@@ -17,7 +17,7 @@ from async_rollout.records.summary import Summary
 TITLE = "Who was busy when"
 UPDATES = 8  # shown: later ones look alike
 MISSING = (
-    "no finished cell has its trace.json",
+    "no finished cell has a sound trace.json",
     "each run writes it beside its summary.json; published results leave it out: run the sweep again",
 )
 LOOKS = {  # color, hatch
@@ -67,14 +67,15 @@ def timeline(scene: Scene) -> Drawing:
 
 
 def first_cell(scene: Scene, mode: str) -> tuple[Cell, Summary, list[Span]] | None:
-    """One cell of a mode and the spans of its first updates; None if no cell has a trace."""
+    """One cell of a mode and the spans of its first updates; None if no cell has a sound trace."""
     found = [(cell, summary) for cell, summary in scene.cells.done() if cell.mode == mode]
     for cell, summary in sorted(found, key=lambda s: (s[1].status != "done", _slowness(s[0].k), s[0].seed)):
         try:
             text = (scene.cells.directory(cell) / "trace.json").read_text(encoding="utf-8")
-        except FileNotFoundError:
+            spans = first_part(read_spans(json.loads(text)))
+        except (OSError, ValueError, KeyError, TypeError):  # none, cut, or another program's
             continue
-        if spans := first_part(read_spans(json.loads(text))):
+        if spans:
             return cell, summary, spans
     return None
 
