@@ -110,9 +110,9 @@ def test_what_kills_every_worker_is_counted_apart_in_the_end(started, tmp_path):
     os.kill(rewards.pids()[0], signal.SIGSTOP)
     rewards.submit("bad", "t5", "5")
     submit(rewards, 5)
-    ticket = next(t for t, _ in layout.waiting(shard.requests))
     for _ in range(2):  # it begins the answer, and dies of it
         os.kill(rewards.pids()[0], signal.SIGSTOP)
+        ticket = next(t for t, path in layout.waiting(shard.requests) if '"t5"' in path.read_text())
         shard.beat(shard.incarnation, ticket)
         os.kill(rewards.pids()[0], signal.SIGKILL)
         while rewards.replaced == 0 and rewards.failures == 0:
@@ -131,6 +131,60 @@ def test_a_task_that_nobody_has_is_our_failure_and_stops_the_run_in_the_end(star
     rewards.submit("a", "nobody", "5")
     with pytest.raises(RewardError, match=r"1 answers .*max_failures allows \(0\).*task nobody"):
         verdicts(rewards, 1)
+
+
+@pytest.fixture
+def by_hand(tmp_path):
+    """A pool whose worker is the test, and its shard."""
+    write_tasks(tmp_path / "tasks.jsonl", [Task("t", "?", "gsm8k", "1")])
+    config = RewardConfig(backend="file_shards", hosts=["hand"], workers=1)
+    made = []
+
+    def start():
+        made.append(ShardedRewards([tmp_path / "tasks.jsonl"], config, tmp_path / "shared"))
+        made[-1].start()
+        return made[-1], layout.Shard(tmp_path / "shared", 0)
+
+    yield start
+    for rewards in made:
+        rewards.close()
+
+
+def only_request(shard):
+    ((ticket, path),) = layout.waiting(shard.requests)
+    return ticket, path
+
+
+GOOD = {"reward": 1.0, "verdict": "pass", "extracted": "1", "compared": None}
+
+
+def test_a_worker_that_ends_a_failed_answer_late_does_not_take_the_next_try(by_hand):
+    rewards, shard = by_hand()
+    rewards.submit("a", "t", "1")
+    ticket, request = only_request(shard)
+    layout.put(shard.verdicts, ticket, {"failed": "once"})
+    assert rewards.poll() == []
+    request.unlink(missing_ok=True)  # the worker's last step with the first try
+    again, _ = only_request(shard)
+    assert again != ticket
+    layout.put(shard.verdicts, ticket, {"failed": "the first try again"})
+    layout.put(shard.verdicts, again, GOOD)
+    ((key, verdict),) = rewards.poll()
+    assert (key, verdict.reward, rewards.failures, rewards.pending) == ("a", 1.0, 0, 0)
+
+
+def test_a_worker_of_a_killed_attempt_answers_nothing_of_the_next(by_hand):
+    first, shard = by_hand()
+    first.submit("old", "t", "2")
+    old, _ = only_request(shard)
+    second, shard = by_hand()
+    second.submit("new", "t", "1")
+    new, _ = only_request(shard)
+    layout.put(shard.verdicts, old, {**GOOD, "reward": 0.0})
+    assert second.poll() == []
+    layout.put(shard.verdicts, new, GOOD)
+    ((key, verdict),) = second.poll()
+    assert (key, verdict.reward) == ("new", 1.0)
 
 
 def test_a_request_cannot_name_code(started, tmp_path):

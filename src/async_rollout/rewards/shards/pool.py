@@ -2,11 +2,13 @@
 
 Every answer submitted comes back from `poll` exactly once. A worker that dies or is silent for
 longer than one answer may take is replaced; the answer in its hand has then failed once, and the
-others wait for the next worker where they are.
+others wait for the next worker where they are. No ticket is ever used twice, by a try or by another
+attempt of the run: what comes late belongs to nobody.
 """
 
 import json
 import math
+import secrets
 import shutil
 import subprocess
 import time
@@ -57,7 +59,7 @@ class ShardedRewards:
         self._workers: list[_Worker] = []
         self._answers: dict[str, _Answer] = {}
         self._done: list[tuple[Hashable, Verdict]] = []
-        self._tickets = count()
+        self._tickets = map(f"{secrets.token_hex(8)}-{{:012d}}".format, count())
         self._beaten = 0.0
         self._failed_starts = 0
         self.failures = 0  # answers that no try could judge
@@ -93,10 +95,8 @@ class ShardedRewards:
 
     def submit(self, key: Hashable, task_id: str, text: str) -> None:
         """Have an answer judged; `poll` returns the verdict under the key."""
-        ticket = f"{next(self._tickets):012d}"
-        answer = _Answer(key, task_id, text, layout.shard_of(ticket, len(self._workers)))
-        self._answers[ticket] = answer
-        self._request(ticket, answer)
+        ticket = next(self._tickets)
+        self._request(ticket, _Answer(key, task_id, text, layout.shard_of(ticket, len(self._workers))))
 
     def poll(self) -> list[tuple[Hashable, Verdict]]:
         """Verdicts that have arrived. Raises RewardError once more than `max_failures` answers failed."""
@@ -140,6 +140,7 @@ class ShardedRewards:
         return _Worker(shard, process, incarnation, time.monotonic())
 
     def _request(self, ticket: str, answer: _Answer) -> None:
+        self._answers[ticket] = answer
         content = {"task_id": answer.task_id, "text": answer.text}
         layout.put(self._workers[answer.shard].shard.requests, ticket, content)
 
@@ -172,7 +173,7 @@ class ShardedRewards:
 
     def _receive(self, ticket: str, content: dict) -> None:
         if ticket not in self._answers:
-            return  # judged twice: its first worker died between verdict and request
+            return  # of an earlier try or attempt
         if "failed" in content:
             self._failed(ticket, content["failed"])
         else:
@@ -194,13 +195,12 @@ class ShardedRewards:
             self._failed(in_hand, reason)
 
     def _failed(self, ticket: str, reason: str) -> None:
-        answer = self._answers[ticket]
+        answer = self._answers.pop(ticket)
+        (self._workers[answer.shard].shard.requests / f"{ticket}.json").unlink(missing_ok=True)
         answer.tries += 1
         if answer.tries <= self._config.retries:
-            self._request(ticket, answer)
+            self._request(next(self._tickets), answer)
             return
-        (self._workers[answer.shard].shard.requests / f"{ticket}.json").unlink(missing_ok=True)
-        del self._answers[ticket]
         self.failures += 1
         self._done.append((answer.key, Verdict(math.nan, "infrastructure", reason, infrastructure=True)))
         if self.failures > self._config.max_failures:
