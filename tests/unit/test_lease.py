@@ -90,6 +90,21 @@ def test_one_who_needs_many_is_not_passed_by(hold):
     assert got(third) == ["0"]
 
 
+def test_nobody_waits_behind_one_who_waits_for_other_things(hold):
+    """Two jobs of one machine, each bound to cores of its own."""
+    first = hold("0,1", 1)
+    assert got(first) == ["0"]
+    second = hold("0,1", 2)
+    second.stderr.readline()  # it waits
+    with leased("GPU", ["2", "3"], 1, "elsewhere") as taken:
+        assert taken == ["2"]
+        third = hold("1,2", 1)  # it could take what the second waits for
+        third.stderr.readline()
+    first.communicate()
+    assert got(second) == ["0", "1"]
+    assert got(third) == ["2"]
+
+
 def test_many_at_once_never_share(tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     (tmp_path / "marks").mkdir()
@@ -106,18 +121,22 @@ def test_more_than_there_are_is_refused():
         pass
 
 
-def test_a_slurm_job_has_locks_of_its_own(monkeypatch):
-    """Devices may be numbered from 0 in each job."""
-    outside = lease_directory()
+def test_a_slurm_job_has_gpus_of_its_own_and_cores_of_the_machine(monkeypatch):
+    """GPUs may be numbered from 0 in each job; where no job is bound to cores, all have the same ones."""
     monkeypatch.setenv("SLURM_JOB_ID", "17")
-    assert lease_directory() != outside
-    assert lease_directory().parent == outside.parent
+    with leased("GPU", ["0", "1"], 1, "17"), leased("core", ["0", "1"], 1, "17") as core:
+        monkeypatch.setenv("SLURM_JOB_ID", "18")
+        with leased("GPU", ["0", "1"], 1, "18") as gpu, leased("core", ["0", "1"], 1, "18") as other:
+            assert (gpu, core, other) == (["0"], ["0"], ["1"])
+        monkeypatch.delenv("SLURM_JOB_ID")
+        with leased("core", ["0", "1"], 1, "no job") as other:
+            assert other == ["1"]
 
 
 def test_a_place_that_somebody_else_made_is_not_trusted(tmp_path):
     (tmp_path / f"async-rollout-leases-{os.getuid()}").symlink_to("/")
     with pytest.raises(PermissionError, match="TMPDIR"):
-        lease_directory()
+        lease_directory("GPU")
 
 
 def test_children_do_not_keep_a_lease():

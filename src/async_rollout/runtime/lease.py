@@ -2,8 +2,8 @@
 
 A lease is a lock of the kernel on a file that bears the thing's name. It ends with its holder,
 however that ends, so the files that lie around mean nothing. Who needs several things takes them
-together or waits with none, and while one waits the others wait behind it: nobody holds what
-another needs while waiting itself, and one who needs many is not passed by for ever.
+together or waits with none, and while one waits, others who could use the same ones wait behind it:
+nobody holds what another needs while waiting itself, and one who needs many is not passed by for ever.
 """
 
 import fcntl
@@ -13,23 +13,25 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 
 _POLL_SEC = 0.2
 _NOTICE_SEC = (1.0, 60.0)  # until the first notice, and between any two
 
 
-def lease_directory() -> Path:
-    """Where this user's locks lie: on this machine, and within a Slurm job of its own.
+def lease_directory(kind: str) -> Path:
+    """Where this user's locks on things of this kind lie: on this machine, for GPUs one place a Slurm job.
 
-    A job's devices are its own, and may be numbered from 0 in each job. Raises PermissionError if the
-    place is another user's.
+    A job's GPUs are its own, and may be numbered from 0 in each job. Its cores have one number on the
+    machine, and where Slurm binds nobody the user's other jobs may have them too. Raises
+    PermissionError if the place is another user's.
     """
     place = Path(tempfile.gettempdir()) / f"async-rollout-leases-{os.getuid()}"
     place.mkdir(mode=0o700, exist_ok=True)
     if place.lstat().st_uid != os.getuid() or place.is_symlink():
         raise PermissionError(f"{place} belongs to another user: set TMPDIR to a directory of your own")
-    job = os.environ.get("SLURM_JOB_ID")
+    job = os.environ.get("SLURM_JOB_ID") if kind == "GPU" else None
     directory = place / (f"job-{job}" if job else "machine")
     directory.mkdir(mode=0o700, exist_ok=True)
     return directory
@@ -44,8 +46,9 @@ def leased(kind: str, names: Sequence[str], n: int, holder: str) -> Iterator[lis
     """
     if n > len(names):
         raise ValueError(f"{n} {kind}s are wanted, and there are {len(names)}")
-    directory = lease_directory()
+    directory = lease_directory(kind)
     files = {name: directory / f"{kind}-{name.replace('/', '_')}" for name in names}
+    turns = sorted(path.with_name(f"turn-{path.name}") for path in files.values())  # one order for all
     taken: list[str] = []
 
     def take() -> bool:
@@ -57,7 +60,8 @@ def leased(kind: str, names: Sequence[str], n: int, holder: str) -> Iterator[lis
 
     with ExitStack() as held:
         with ExitStack() as turn:
-            _wait_for(lambda: _lock(directory / f"turn-{kind}", turn, holder), notice)
+            for path in turns:
+                _wait_for(partial(_lock, path, turn, holder), notice)
             _wait_for(take, notice)
         yield taken
 
