@@ -1,7 +1,7 @@
 """Claim: the machine itself costs next to nothing for each sample.
 
 Mode areal in all of its processes with the `dummy` backend, which computes nothing: prompts
-are admitted, decoded a character a step, judged, grouped, handed over, `trained`, published
+are admitted, decoded a character a step, judged as numbers, grouped, handed over, `trained`, published
 and written to disk as in any run. B = 16, G = 8. Counted is the CPU time of every process of
 the run, judges included, from the moment when all are ready to the last commit.
 """
@@ -16,10 +16,19 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import torch
 
+from async_rollout.tasks.jsonl import write_tasks
+from async_rollout.tasks.task import Task
 from cells import cell_config, run
 from measure import Claim, options, report, spread
 
 AIM_MICROSECONDS = 150.0
+
+
+def additions(count: int) -> list[Task]:
+    """Problems whose answers are numbers."""
+    return [
+        Task(f"sum-{a}", f"What is {a} + {7 * a}?", "gsm8k", gold_answer=str(8 * a)) for a in range(count)
+    ]
 
 
 def main(arguments: list[str]) -> int:
@@ -30,8 +39,11 @@ def main(arguments: list[str]) -> int:
     results = []
     for _ in range(repeats):
         with tempfile.TemporaryDirectory() as directory:
+            tasks = Path(directory, "tasks.jsonl")
+            write_tasks(tasks, additions(1001))
             config = cell_config(
                 Path("none"),
+                dataset=f"jsonl:{tasks}",
                 model={"backend": "dummy"},
                 batch={"groups": 16, "group_size": 8},
                 sampling={"max_new_tokens": 16},

@@ -42,7 +42,7 @@ def pack(rows: Sequence[Row], budget: int) -> list[list[int]]:
     sizes = [(len(r.trajectory.response_ids), len(r.trajectory.prompt_ids)) for r in rows]
     packs: list[list[int]] = []
     prompt = response = 0
-    for index in sorted(range(len(rows)), key=lambda i: (sizes[i], i)):
+    for index in sorted(range(len(rows)), key=sizes.__getitem__):
         prompt, response = max(prompt, sizes[index][1]), max(response, sizes[index][0])
         if packs and (len(packs[-1]) + 1) * (prompt + response) <= budget:
             packs[-1].append(index)
@@ -54,6 +54,8 @@ def pack(rows: Sequence[Row], budget: int) -> list[list[int]]:
 
 def balanced(sizes: Sequence[int], ranks: int) -> list[list[int]]:
     """Indices for each rank, ascending: the largest first, each to whom has least so far."""
+    if ranks == 1:
+        return [list(range(len(sizes)))]
     loads = [0] * ranks
     shares: list[list[int]] = [[] for _ in range(ranks)]
     for index in sorted(range(len(sizes)), key=lambda i: (-sizes[i], i)):

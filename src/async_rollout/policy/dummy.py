@@ -33,7 +33,9 @@ class DummyPolicy:
         self.codec = CharCodec()
         self._weight = torch.nn.Parameter(torch.zeros((), device=device))
         self._answers = {
-            prompt_text(task, config.prompt): tuple(self.codec.encode_response(text) for text in texts)
+            self.codec.encode(prompt_text(task, config.prompt)).tobytes(): tuple(
+                self.codec.encode_response(text) for text in texts
+            )
             for task, texts in zip(tasks, candidates(tasks), strict=True)
         }
         if (saved := Path(config.model.id) / FILE).exists():
@@ -56,7 +58,7 @@ class DummyPolicy:
         """An engine that spells known answers."""
 
         def choose(request: SampleRequest, noise: float) -> tuple[np.ndarray, float]:
-            right, *wrong = self._answers[self.codec.decode(request.prompt_ids)]
+            right, *wrong = self._answers[request.prompt_ids.tobytes()]
             if greedy or noise < RIGHT:
                 return right, 0.0
             return wrong[int((noise - RIGHT) / (1 - RIGHT) * len(wrong))], 0.0
