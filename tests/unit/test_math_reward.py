@@ -11,8 +11,10 @@ import pytest
 from async_rollout.channels import poll
 from async_rollout.config.data import DataConfig
 from async_rollout.config.reward import RewardConfig
+from async_rollout.killable import Overrun
 from async_rollout.rewards.math import MathJudge
 from async_rollout.rewards.pool import RewardPool
+from async_rollout.tasks import expression
 from async_rollout.tasks.convert import convert
 from async_rollout.tasks.jsonl import read_tasks, write_tasks
 from async_rollout.tasks.sources import load_source
@@ -96,6 +98,36 @@ def test_what_cannot_be_compared_in_time_is_wrong_and_leaves_nothing_behind(answ
         assert (verdict.reward, verdict.verdict) == (0.0, "timeout")
         assert judge("3", r"\boxed{\sqrt{9}}").correct
     assert not [p for p in psutil.Process().children() if "python" in p.name() and p.status() == "zombie"]
+
+
+def test_a_timeout_is_not_kept_for_the_same_answer_on_a_free_machine():
+    class BusyOnce(list):
+        close = list.clear
+
+        def __call__(self, answers, timeout):
+            self.append(answers)
+            if len(self) == 1:
+                raise Overrun("busy")
+            return True
+
+    judge = MathJudge(timeout_sec=2.0)
+    judge._same = BusyOnce()
+    assert [judge("3", r"\boxed{x}").verdict for _ in range(3)] == ["timeout", "pass", "pass"]
+    assert len(judge._same) == 2  # a verdict of the judge itself is kept
+
+
+def test_a_gold_answer_that_is_not_read_is_our_failure_and_not_kept(monkeypatch):
+    with monkeypatch.context() as failing, closing(MathJudge(timeout_sec=2.0)) as judge:
+        failing.setattr(expression, "parse", lambda *args, **kwargs: [])
+        with pytest.raises(RuntimeError, match=r"cannot read the gold answer '\\\\frac\{1\}\{7\}'"):
+            judge(r"\frac{1}{7}", r"\boxed{\frac17}")
+        with pytest.raises(ValueError, match="cannot read the gold answer"):
+            expression.same((r"\frac{1}{7}", r"\frac17"))
+        failing.undo()
+        assert judge(r"\frac{1}{7}", r"\boxed{\frac17}").correct  # by another process
+    assert expression.same((r"\frac{1}{7}", r"\frac17"))
+    with pytest.raises(ValueError, match="cannot read the gold answer"):
+        expression.same((r"\frac{", r"\frac{"))
 
 
 def test_a_thread_and_a_spawned_worker_judge_as_the_main_thread_does(judge, tmp_path):

@@ -34,7 +34,10 @@ class MathJudge:
             return Verdict(0.0, "no_answer")
         if len(answer) > MAX_LENGTH:
             return Verdict(0.0, "malformed", answer[:100])
-        verdict = self._verdict(gold.strip(), answer.strip())
+        try:
+            verdict = self._verdict(gold.strip(), answer.strip())
+        except Overrun:  # not kept for the next such answer: the machine may have been busy
+            verdict = "timeout"
         return Verdict(float(verdict == "pass"), verdict, answer.strip()[:200])
 
     def close(self) -> None:
@@ -48,8 +51,9 @@ class MathJudge:
             return "pass" if int(gold) == int(answer) else "fail"
         try:
             return "pass" if self._same((gold, answer), self._timeout) else "fail"
-        except Overrun:
-            return "timeout"
+        except RuntimeError:
+            self._same.close()  # so that the next try has a fresh process, and all of its memory
+            raise
         except Crashed as error:
             if error.signal_number in (signal.SIGKILL, signal.SIGTERM):
                 raise  # somebody else's doing, not the answer's

@@ -18,18 +18,27 @@ _WHERE = [LatexExtractionConfig(boxed_match_priority=0)]
 
 def readable(latex: str) -> bool:
     """True if the answer can be compared by value, and so can be a gold answer."""
-    return any(not isinstance(value, str) for value in _read(latex))
+    return _has_value(_read(latex))
 
 
 def same(answers: tuple[str, str]) -> bool:
-    """True if (gold, answer) are the same value."""
+    """True if (gold, answer) are the same value. Raises ValueError if the gold answer cannot be read."""
     gold, answer = answers
     return verify(_gold(gold), _read(answer), timeout_seconds=None)
 
 
+@lru_cache(maxsize=4096)
+def _gold(latex: str) -> list:
+    reading = _read(latex)
+    if not _has_value(reading):  # math-verify swallows its own failures, lack of memory among them
+        raise ValueError(f"math-verify cannot read the gold answer {latex[:80]!r}")
+    return reading
+
+
+def _has_value(reading: list) -> bool:
+    return any(not isinstance(value, str) for value in reading)
+
+
 def _read(latex: str) -> list:
-    """SymPy's reading, and the text as math-verify normalises it; empty if there is no reading."""
+    """SymPy's reading, and the text as math-verify normalizes it; empty if there is no reading."""
     return parse(f"\\boxed{{{latex}}}", extraction_config=_WHERE, parsing_timeout=None)
-
-
-_gold = lru_cache(maxsize=4096)(_read)
