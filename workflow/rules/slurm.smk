@@ -8,6 +8,8 @@ import signal
 import subprocess
 import time
 
+from async_rollout.config.cluster import keeps_accounts
+
 # A cluster signals every process of a job: Snakemake and the shell around a cell have to stay,
 # since what is left of a job is killed when they go. The cell sets handlers of its own.
 signal.signal(signal.SIGUSR1, signal.SIG_IGN)
@@ -100,7 +102,5 @@ def use_a_status_command_that_answers():
     """`sacct` is Snakemake's choice wherever it is installed, and without accounting it never answers."""
     settings = workflow.executor_settings
     asks = getattr(settings, "status_command", None)
-    if asks == "sacct" and "accounting_storage/none" in slurm(
-        "scontrol", "show", "config"
-    ):
+    if asks == "sacct" and not keeps_accounts(slurm("scontrol", "show", "config")):
         settings.status_command = "squeue"

@@ -1,5 +1,7 @@
 """What a sweep asks of a cluster. Changing it reruns no cell."""
 
+import re
+
 from async_rollout.config.block import Block, key
 
 
@@ -23,3 +25,13 @@ class ClusterConfig(Block):
     extra: str | None = key(
         None, "further options of sbatch, such as `--exclusive` or `--exclude=node7`", min_length=1
     )
+
+
+def keeps_accounts(settings: str) -> bool:
+    """Whether a Slurm with these settings (`scontrol show config`) has a database that `sacct` can ask.
+
+    Without one the storage is `accounting_storage/none` in older versions and `(null)` in newer ones.
+    """
+    found = re.search(r"^AccountingStorageType[ \t]*=[ \t]*(\S*)", settings, re.MULTILINE)
+    storage = found[1] if found else ""
+    return storage not in ("", "(null)") and not storage.endswith("/none")
