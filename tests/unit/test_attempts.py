@@ -14,7 +14,7 @@ from async_rollout.runtime import checkpoint
 from async_rollout.runtime.checkpoint import CheckpointError, RunState
 from learning import run_config
 
-ROWS = ("results.jsonl", "metrics.jsonl", "evals.jsonl", "stdout.log", "stderr.log")
+ROWS = ("results.jsonl", "metrics.jsonl", "evals.jsonl", "stdout.log", "stderr.log", "resources.csv")
 
 
 def write_rows(out, text):
@@ -33,6 +33,7 @@ def test_attempts_at_one_run_are_counted_and_kept(tmp_path):
         assert not (tmp_path / "summary.json").exists()
     assert (tmp_path / "results.jsonl.attempt1").read_text() == "1"
     assert (tmp_path / "metrics.jsonl.attempt2").read_text() == "2"
+    assert (tmp_path / "resources.csv.attempt1").read_text() == "1"
 
 
 @pytest.mark.parametrize("state", ["done", "collapsed"])

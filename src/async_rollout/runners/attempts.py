@@ -20,7 +20,7 @@ from async_rollout.runtime import checkpoint
 from async_rollout.runtime.checkpoint import CheckpointError, RunState
 
 ROWS = ("results.jsonl", "evals.jsonl", "metrics.jsonl")  # the last one last: it counts the attempts
-_LOGS = ("stdout.log", "stderr.log")
+_LOGS = ("stdout.log", "stderr.log", "resources.csv")
 _OVER = ("done", "collapsed")
 
 
