@@ -18,11 +18,12 @@ from async_rollout.config.reward import RewardConfig
 from async_rollout.rewards.backend import build_rewards
 from async_rollout.rewards.judge import RewardError
 from async_rollout.rewards.pool import RewardPool
-from async_rollout.rewards.shards import launch, layout
+from async_rollout.rewards.shards import launch, layout, worker
 from async_rollout.rewards.shards import pool as shards_pool
 from async_rollout.rewards.shards.pool import ShardedRewards
 from async_rollout.tasks.jsonl import write_tasks
 from async_rollout.tasks.task import Task
+from async_rollout.types import Verdict
 
 
 @pytest.fixture
@@ -206,6 +207,28 @@ def test_workers_end_when_the_run_is_silent(tmp_path, monkeypatch):
     )
     ran = subprocess.run([sys.executable, "-c", code, str(tmp_path / "shared")], timeout=30)
     assert ran.returncode == 0
+
+
+@pytest.mark.parametrize("end", ["stop", "silence", "owner"])
+def test_a_worker_ends_after_the_answer_in_hand_however_many_wait(by_hand, monkeypatch, end):
+    rewards, shard = by_hand()
+    incarnation = shard.incarnation
+    for i in range(5):
+        rewards.submit(i, "t", "1")
+    monkeypatch.setattr(layout, "RUN_SILENT_SEC", 1.0)
+
+    def judge(task, text):
+        if end == "stop":
+            (shard.home.parent / "stop").touch()
+        elif end == "silence":
+            time.sleep(1.1)
+        else:
+            shard.next_incarnation()
+        return Verdict(1.0, "pass")
+
+    monkeypatch.setattr(worker, "build_judge", lambda *args: judge)
+    worker.work(shard.home.parent, 0, incarnation)
+    assert (len(list(layout.waiting(shard.verdicts))), len(list(layout.waiting(shard.requests)))) == (1, 4)
 
 
 def test_workers_by_hand_are_started_shown_and_stopped(tmp_path, capsys):

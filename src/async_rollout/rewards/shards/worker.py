@@ -21,34 +21,45 @@ _IDLE_SEC = 0.02  # between two looks
 _BEAT_SEC = 0.5  # between two heartbeats while there is nothing to do
 
 
+class _Run:
+    """The run that a worker judges for, and whether it still wants that worker."""
+
+    def __init__(self, root: Path, shard: layout.Shard, incarnation: int):
+        self._root, self._shard, self._incarnation = root, shard, incarnation
+        self._alive, self._changed = None, time.monotonic()
+
+    def wants_us(self) -> bool:
+        """False if the shard has another owner, `stop` is there, or the run's heartbeat stands still."""
+        if self._shard.incarnation != self._incarnation or (self._root / "stop").exists():
+            return False
+        if (alive := layout.read_or_none(self._root / "alive")) != self._alive:
+            self._alive, self._changed = alive, time.monotonic()
+        return time.monotonic() - self._changed <= layout.RUN_SILENT_SEC
+
+
 def work(root: Path, number: int, incarnation: int) -> None:
-    """Judge until the shard has another owner, `stop` is there, or the run's heartbeat stands still."""
+    """Judge for as long as the run wants this worker, which is asked before every answer."""
     config, paths = layout.read_setup(root)
     shard = layout.Shard(root, number)
     tasks = load_tasks(paths)
     judge = build_judge(config, {task.task_type for task in tasks.values()})
+    run = _Run(root, shard, incarnation)
     beaten = 0.0
-    alive, changed = None, time.monotonic()
-    while shard.incarnation == incarnation and not (root / "stop").exists():
-        now = time.monotonic()
-        if (text := layout.read_or_none(root / "alive")) != alive:
-            alive, changed = text, now
-        if now - changed > layout.RUN_SILENT_SEC:
-            return
+    while run.wants_us():
         answered = False
         for ticket, path in layout.waiting(shard.requests):
             shard.beat(incarnation, ticket)
             beaten = time.monotonic()
-            if shard.incarnation != incarnation:
+            if not run.wants_us():
                 return
             if (request := layout.read_or_none(path)) is not None:
                 layout.put(shard.verdicts, ticket, _judged(tasks, judge, json.loads(request)))
                 path.unlink(missing_ok=True)
                 answered = True
         if not answered:
-            if now - beaten > _BEAT_SEC:
+            if time.monotonic() - beaten > _BEAT_SEC:
                 shard.beat(incarnation, "")
-                beaten = now
+                beaten = time.monotonic()
             time.sleep(_IDLE_SEC)
 
 
