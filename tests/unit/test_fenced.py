@@ -38,6 +38,11 @@ def fence(label, body=GOOD, mark="```"):
         fence("python", "def double(n):\n    return n") + "\nBetter:\n" + fence("python"),
         fence("python") + "\nUsage:\n" + fence("python", "print(double(2))"),
         fence("bash", "python double.py") + "\n" + fence("python") + "\n" + fence("text", "4"),
+        f"{fence('python')} This works.",
+        f"{fence('python')} Done.\nUsage:\n{fence('python', 'double(2)')}",
+        f"{fence('python')}: it doubles n.\n\n```\ndouble(2)\n```\n",
+        f"```\nthink\n{fence('python')}\n",
+        fence("markdown", f"# Answer\n{fence('python')}"),
         GOOD,
         f"{GOOD}\n\nThis doubles its argument.",
         f"The function is:\n\n{GOOD}\n\nIt works, since 2 * n is twice n.",
@@ -66,7 +71,41 @@ def test_a_class_and_a_name_are_definitions_too():
     assert find_program(fence("", "class Box:\n    pass"), ["Box"])
     assert find_program(fence("", "double = lambda n: 2 * n"), ["double"])
     assert find_program(fence("", "async def double(n): pass"), ["double"])
-    assert find_program(fence("", "if True:\n    def double(n): pass"), ["double"]) is None
+    assert find_program(fence("", "double: Callable[[int], int] = lambda n: 2 * n"), ["double"])
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "from operator import neg as double",
+        "try:\n    import fast\nexcept ImportError:\n    def double(n): return 2 * n",
+        "if True:\n    double = int",
+        "double, half = int, float",
+    ],
+)
+def test_a_lone_block_counts_however_it_binds_the_name(program):
+    assert find_program(f"So:\n{fence('python', program)}", ["double"]).strip() == program
+    assert find_program(f"{fence('', 'double(2)')}\n{fence('', 'print(double(2))')}", ["double"]) is None
+
+
+@pytest.mark.parametrize("quote", ['"""', "'''"])
+@pytest.mark.parametrize(
+    "lines", [["```"], ["```python", "double(2)", "```"], ["```", "a", "```", "```", "b", "```"]]
+)
+def test_a_fence_in_a_docstring_does_not_end_the_block(quote, lines):
+    body = "\n    ".join([quote + "Twice.", *lines, quote])
+    program = f"# don't stop\ndef double(n):\n    {body}\n    return 2 * n"
+    text = f"{fence('python', 'def double(n): pass')}\nBetter:\n{fence('python', program)}\nIt's twice n."
+    assert find_program(text, ["double"]).strip() == program
+
+
+def test_a_string_that_is_never_closed_does_not_take_the_next_block():
+    broken = 'def double(n):\n    """Twice.'
+    assert find_program(f"{fence('', broken)}\nOr:\n{fence('', GOOD)}", ["double"]).strip() == GOOD
+    documented = GOOD.replace(":", ':\n    """Twice."""')
+    assert (
+        find_program(f"{fence('', broken)}\nOr:\n{fence('', documented)}", ["double"]).strip() == documented
+    )
 
 
 def test_the_block_that_defines_most_of_what_is_asked_counts():
@@ -93,6 +132,20 @@ def test_bare_code_keeps_its_imports_docstring_and_helpers():
     assert find_program(f"Here you go.\n{code}\nDone, I think.", ["double"]) == code
 
 
+@pytest.mark.parametrize(
+    "before",
+    [
+        'WORDS = [\n"one",  # (\n"two",\n]',
+        "TABLE = {\n1: (2,\n3),\n'(': 4}",
+        "value = max(\n1,\n2\n)",
+        'TEXT = """\nany (\n"""',
+    ],
+)
+def test_bare_code_may_have_values_of_several_lines(before):
+    code = f"{before}\n\n{GOOD}"
+    assert find_program(f"Here:\n{code}\nThat is all (of it).", ["double"]) == code
+
+
 pieces = st.sampled_from(["```", "~~~", "python", "\n", "\r", " ", "def double(n):", "x"])
 
 
@@ -103,7 +156,24 @@ def test_any_text_is_taken(text):
 
 
 @pytest.mark.parametrize(
-    "piece", ["```", "```\n", "```python\n", "~~~ x\n", "`", "\r", " ", "{", "a=b ", "def f\n", '"""\n']
+    "piece",
+    [
+        "```",
+        "```\n",
+        "```python\n",
+        "~~~ x\n",
+        "`",
+        "\r",
+        " ",
+        "{",
+        "a=b ",
+        "def f\n",
+        '"""\n',
+        "'",
+        "[",
+        "```\n'''\n",
+        '```\n\\"""\n',
+    ],
 )
 def test_long_texts_take_linear_time(piece):
     begun = time.process_time()
