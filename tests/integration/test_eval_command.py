@@ -31,9 +31,9 @@ def cell(tmp_path_factory):
         rollout={"slots": 7},
     )
 
-    def record(recorder, pool, tasks, version, sampled, greedy):
+    def record(recorder, pool, tasks, version, sampled, greedy, tell):
         texts.update(sampled=sampled, greedy=greedy)
-        return record_evaluation(recorder, pool, tasks, version, sampled, greedy)
+        return record_evaluation(recorder, pool, tasks, version, sampled, greedy, tell)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(one_process, "record_evaluation", record)

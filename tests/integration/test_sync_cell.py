@@ -1,5 +1,7 @@
 """Whole cells of mode sync: a seed repeats them bit for bit, and they learn."""
 
+import re
+
 import pytest
 
 from async_rollout.records.cells import read_summary
@@ -46,6 +48,23 @@ def test_the_same_seed_gives_the_same_weights(cells):
     one, other = ({p.name: p.read_bytes() for p in sorted((cell.out / "model").iterdir())} for cell in cells)
     assert one.keys() == other.keys()
     assert one == other
+
+
+@pytest.mark.parametrize(("mode", "k"), [("sync", 0), ("lagged", 2)])
+def test_a_run_says_what_it_does_between_two_commits(cells, tmp_path, mode, k):
+    """Every few seconds, however long a batch takes; here at once. It changes nothing else."""
+    blocks = {"supervision": {"heartbeat_sec": 1e-9}, "stress": {"judge_sec": 0.01}}
+    often = sync_config(mode=mode, k=k, train={"updates": 3}, **blocks)
+    cell = run_tiny(often, tmp_path)
+    said = (cell.out / "stdout.log").read_text()
+    assert re.search(r"version 0, \d+ of 16 drawn", said)
+    assert "version 1, training" in said
+    assert re.search(r"version 0, \d+ of 16 answers judged", said)
+    assert re.search(r"evaluating version 3, \d+ of 8 answers drawn", said)
+    assert re.search(r"evaluating version 3, \d+ of 16 answers judged", said)
+    if mode == "sync":
+        ours, theirs = ([row["response"] for row in c.rows("results.jsonl")[:48]] for c in (cell, cells[0]))
+        assert ours == theirs
 
 
 def test_another_seed_gives_other_rows(cells, tmp_path):

@@ -42,7 +42,7 @@ def make(tmp_path):
         config = cell_config(mode="sync", k=0, rollout=rollout)
         policy = TabularPolicy(config, tasks)
         prompts = [Prompt(t.task_id, policy.codec.encode(prompt_text(t, PromptConfig()))) for t in tasks]
-        generator = Generator(config, policy, prompts, judges, recorder)
+        generator = Generator(config, policy, prompts, judges, recorder, lambda text: None)
         generator.tasks = tasks
         return generator
 

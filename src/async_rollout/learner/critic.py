@@ -4,7 +4,7 @@ Always: what it learns from (old values and returns) is fixed before its first p
 its passes come before the policy's steps; nothing of it is shared with the policy.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import torch
@@ -25,11 +25,22 @@ _PASSES = 1  # word of the random stream that keeps the critic's minibatches apa
 
 
 class Critic:
-    """A value model beside one policy, copied from it as it is when this is built."""
+    """A value model beside one policy, copied from it as it is when this is built.
 
-    def __init__(self, config: RunConfig, policy: Policy, device: torch.device, ranks: Alone = ALONE):
+    `between` is called before each micro-batch.
+    """
+
+    def __init__(
+        self,
+        config: RunConfig,
+        policy: Policy,
+        device: torch.device,
+        ranks: Alone = ALONE,
+        between: Callable[[], None] = lambda: None,
+    ):
         self._config = config
         self._ranks = ranks
+        self._between = between
         self._pad_id = policy.codec.pad_id
         self._model = policy.value_model(freeze_attention=config.critic.freeze_attention)
         if ranks.sharded:
@@ -99,7 +110,9 @@ class Critic:
 
     def _micros(self, rows: Sequence[Row]) -> Iterator[tuple[list[int], MicroBatch]]:
         """As `micro_batches`, with this run's budget."""
-        return micro_batches(rows, self._config.train.microbatch_tokens, self._pad_id, self._ranks)
+        for chosen in micro_batches(rows, self._config.train.microbatch_tokens, self._pad_id, self._ranks):
+            self._between()
+            yield chosen
 
     def parameters(self) -> dict[str, torch.nn.Parameter]:
         """Trainable parameters by name."""

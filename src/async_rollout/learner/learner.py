@@ -8,7 +8,7 @@ they are.
 
 import copy
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import reduce
 from operator import add
@@ -39,17 +39,27 @@ class Learner:
 
     Until then the policy holds its initial weights, which a KL reference `initial` and a critic copy here.
     Of several ranks each has a learner; they are given the same batches, and do everything together.
+    `between` is called before each micro-batch, so that a long step can show that it goes on.
     """
 
-    def __init__(self, config: RunConfig, policy: Policy, device: str, ranks: Alone = ALONE):
+    def __init__(
+        self,
+        config: RunConfig,
+        policy: Policy,
+        device: str,
+        ranks: Alone = ALONE,
+        between: Callable[[], None] = lambda: None,
+    ):
         self.config = config
         self.policy = policy
         self.device = torch.device(device)
         self.ranks = ranks
+        self._between = between
         ranks.compare(policy.parameters())
         frozen = config.kl.coef > 0 and config.kl.reference == "initial"
         self._initial = copy.deepcopy(policy) if frozen else None
-        self._critic = Critic(config, policy, self.device, ranks) if config.advantage.name == "gae" else None
+        critic = config.advantage.name == "gae"
+        self._critic = Critic(config, policy, self.device, ranks, between) if critic else None
         self._mirror = Mirror(policy, keep=ranks.rank == 0) if ranks.sharded else None
         if ranks.sharded:  # after the copies, before the optimizer: parameters become other objects
             for each in (policy, self._initial):
@@ -172,7 +182,9 @@ class Learner:
     def _micros(self, rows: Sequence[Row]) -> Iterator[tuple[list[int], MicroBatch]]:
         """As `micro_batches`, with this run's budget."""
         budget, pad_id = self.config.train.microbatch_tokens, self.policy.codec.pad_id
-        return micro_batches(rows, budget, pad_id, self.ranks)
+        for chosen in micro_batches(rows, budget, pad_id, self.ranks):
+            self._between()
+            yield chosen
 
     def _score(self, policy: Policy, micro: MicroBatch) -> Scores:
         return policy.score(micro.scoring, self.config.sampling.temperature)

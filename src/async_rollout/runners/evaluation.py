@@ -1,6 +1,6 @@
 """Held-out pass rates in the modes of one process, off the run's clock."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from async_rollout.rewards.backend import Rewards
 from async_rollout.runners.judging import judge_all
@@ -16,9 +16,10 @@ def record_evaluation(
     version: int,
     sampled: Sequence[str],
     greedy: Sequence[str],
+    tell: Callable[[str], None],
 ) -> None:
-    """Judge both answers to each task and write the pass rates of this version."""
+    """Judge both answers to each task and write the pass rates of this version; `tell` as in judging.py."""
     examination = Examination(version, tasks, sampled, greedy)
-    for key, verdict in judge_all(pool, examination.answers).items():
+    for key, verdict in judge_all(pool, examination.answers, tell).items():
         examination.judged(key, verdict)
     examination.record(recorder)

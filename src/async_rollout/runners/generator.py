@@ -5,6 +5,7 @@ What is drawn is a function of the seed, the weights and how many groups were dr
 
 import time
 from collections import deque
+from collections.abc import Callable
 from itertools import groupby
 
 from async_rollout.config.run import RunConfig
@@ -17,7 +18,7 @@ from async_rollout.types import Group, Prompt, Sample, SampleId, SampleRequest, 
 
 
 class Generator:
-    """Draws and judges whole groups with the policy as it is."""
+    """Draws and judges whole groups with the policy as it is; `tell` hears after each step how far it is."""
 
     def __init__(
         self,
@@ -26,6 +27,7 @@ class Generator:
         prompts: list[Prompt],
         rewards: Rewards,
         recorder: Recorder,
+        tell: Callable[[str], None],
     ):
         self._config = config
         self._codec = policy.codec
@@ -34,6 +36,7 @@ class Generator:
         self._order = TaskOrder(len(prompts), config.seed)
         self._rewards = rewards
         self._recorder = recorder
+        self._tell = tell
 
     def batch(self, version: int) -> list[Group]:
         """B judged groups, sampled by policy version `version`; what nobody could judge is drawn anew."""
@@ -54,12 +57,13 @@ class Generator:
                 )
                 for i in range(self._config.batch.group_size)
             )
-        finished: list[Trajectory] = []
+        samples, finished = len(waiting), list[Trajectory]()
         while waiting or self._engine.free_slots < self._engine.slots:
             starting = min(self._engine.free_slots, len(waiting))
             if starting:
                 self._engine.submit([waiting.popleft() for _ in range(starting)])
             finished += self._engine.step()
+            self._tell(f"version {version}, {len(finished)} of {samples} drawn")
             if self._config.stress.decode_sec:
                 time.sleep(self._config.stress.decode_sec)
         for trajectory in finished:
@@ -74,6 +78,7 @@ class Generator:
                 (t.id, self._prompt(t.id.group).task_id, text)
                 for t, text in zip(trajectories, texts, strict=True)
             ],
+            lambda text: self._tell(f"version {version}, {text}"),
         )
         samples = [Sample(t, text, verdicts[t.id]) for t, text in zip(trajectories, texts, strict=True)]
         groups = []

@@ -63,7 +63,7 @@ class Loop:
         self.collapsed = False
         self._out = out
         self._policy = policy
-        self._learner = Learner(config, policy, config.train.devices[0])
+        self._learner = Learner(config, policy, config.train.devices[0], between=self._in_step)
         self._generator = generator
         self._recorder = recorder
         self._progress = progress
@@ -140,6 +140,9 @@ class Loop:
                 self._keeper.finish(state, sums)
         self._keeper.leave_if_asked()
 
+    def _in_step(self) -> None:
+        self._progress.idle(f"version {self.version}, training")
+
 
 def run_in_one_process(
     config: RunConfig,
@@ -168,15 +171,21 @@ def run_in_one_process(
         rewards.wait_ready(config.supervision.setup_timeout_sec)
         if keeper.place is None:
             write_snapshot(out, 0, policy)
-        generator = Generator(config, policy, prompts, rewards, recorder)
+        generator = Generator(config, policy, prompts, rewards, recorder, progress.idle)
         spent = keeper.state.cpu_seconds if keeper.state else {}
         resources = ResourceLog(out / "resources.csv", {role: os.getpid()}, rewards.pids, spent)
         stack.callback(resources.close)
 
         def evaluate(version: int) -> None:
             """The policy as it is, which is `version`."""
-            sampled, greedy = (respond(policy, held_out, config, greedy=greedy) for greedy in (False, True))
-            record_evaluation(recorder, rewards, splits.held_out, version, sampled, greedy)
+
+            def tell(text: str) -> None:
+                progress.idle(f"evaluating version {version}, {text}")
+
+            sampled, greedy = (
+                respond(policy, held_out, config, greedy=greedy, tell=tell) for greedy in (False, True)
+            )
+            record_evaluation(recorder, rewards, splits.held_out, version, sampled, greedy, tell)
 
         loop = Loop(config, out, policy, generator, recorder, progress, events, resources, keeper, evaluate)
         settle()
