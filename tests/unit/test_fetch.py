@@ -1,5 +1,6 @@
-"""Models that come as GGUF files."""
+"""Models of the hub, which is replaced: no network here; and models that come as GGUF files."""
 
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ import torch
 
 from async_rollout.cli import main
 from async_rollout.commands import fetch as command
+from async_rollout.config.errors import ConfigError
 from async_rollout.config.load import load_sweep
 from async_rollout.policy.gguf import convert_gguf
 
@@ -23,6 +25,39 @@ def test_a_hub_that_cannot_be_reached_is_one_line(monkeypatch, tmp_path, capsys)
     assert main(["fetch", "nobody/nothing", "--out", str(tmp_path / "model")]) == 2
     error = capsys.readouterr().err.splitlines()[-1]
     assert "model.id = 'nobody/nothing': cannot be fetched (LocalEntryNotFoundError" in error
+
+
+def hub(monkeypatch, *files):
+    def download(model, local_dir, allow_patterns):
+        for name in files:
+            if any(fnmatch(name, pattern) for pattern in allow_patterns):
+                (local_dir / name).touch()
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", download)
+
+
+@pytest.mark.parametrize(
+    ("there", "weights"),
+    [
+        (["model.safetensors", "pytorch_model.bin"], ["model.safetensors"]),
+        (["pytorch_model.bin", "tf_model.h5", "optimizer.bin"], ["pytorch_model.bin"]),
+        (
+            ["pytorch_model-1-of-1.bin", "pytorch_model.bin.index.json"],
+            ["pytorch_model-1-of-1.bin", "pytorch_model.bin.index.json"],
+        ),
+    ],
+)
+def test_weights_come_as_safetensors_or_else_as_bin_files(monkeypatch, tmp_path, there, weights):
+    hub(monkeypatch, "config.json", *there)
+    command.fetch("owner/name", tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["config.json", *weights]
+
+
+def test_a_model_without_weights_is_named_and_leaves_nothing_that_looks_like_one(monkeypatch, tmp_path):
+    hub(monkeypatch, "config.json", "tokenizer.json", "tf_model.h5", "pytorch_model.bin.index.json")
+    with pytest.raises(ConfigError, match=r"model\.id = 'owner/name': has no weights that can be read"):
+        command.fetch("owner/name", tmp_path)
+    assert not (tmp_path / "config.json").exists()
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path):
