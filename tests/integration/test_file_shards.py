@@ -209,6 +209,18 @@ def test_workers_end_when_the_run_is_silent(tmp_path, monkeypatch):
     assert ran.returncode == 0
 
 
+def test_who_is_not_ready_in_time_is_named_with_its_host(tmp_path):
+    config = RewardConfig(backend="file_shards", hosts=["hand"], workers=3)
+    with closing(ShardedRewards([], config, tmp_path / "shared")) as rewards:
+        rewards.start()
+        ready = layout.Shard(tmp_path / "shared", 1)
+        ready.beat(ready.incarnation, "")
+        with pytest.raises(
+            RewardError, match=r"not ready after 0\.1 s: reward-0 \(hand\), reward-2 \(hand\)$"
+        ):
+            rewards.wait_ready(0.1)
+
+
 @pytest.mark.parametrize("end", ["stop", "silence", "owner"])
 def test_a_worker_ends_after_the_answer_in_hand_however_many_wait(by_hand, monkeypatch, end):
     rewards, shard = by_hand()

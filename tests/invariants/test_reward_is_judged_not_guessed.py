@@ -210,6 +210,13 @@ def test_no_worker_outlives_a_killed_parent(tmp_path):
     assert psutil.wait_procs(workers, timeout=10)[1] == []
 
 
+def test_who_is_not_ready_in_time_is_named(tmp_path):
+    with closing(RewardPool([tmp_path / "absent.jsonl"], RewardConfig(workers=2))) as pool:
+        pool.start()
+        with pytest.raises(RewardError, match=r"not ready after 0 s: reward-0, reward-1$"):
+            pool.wait_ready(0.0)
+
+
 def test_a_worker_that_cannot_start_says_why(tmp_path):
     with closing(RewardPool([tmp_path / "absent.jsonl"], RewardConfig())) as pool:
         pool.start()

@@ -54,10 +54,10 @@ class RewardPool:
     def wait_ready(self, timeout: float) -> None:
         """Block until `ready`. Raises RewardError if a worker cannot start or time is up."""
         deadline = time.monotonic() + timeout
-        while not self.ready:
+        while missing := [f"reward-{i}" for i, worker in enumerate(self._workers) if not worker.ready]:
             left = deadline - time.monotonic()
             if left <= 0:
-                raise RewardError(f"reward workers were not ready after {timeout:g} s")
+                raise RewardError(f"reward workers were not ready after {timeout:g} s: {', '.join(missing)}")
             wait(self.waitables(), min(left, self.patience()))
             self._collect()
 

@@ -16,7 +16,7 @@ from async_rollout.config.reward import RewardConfig
 def launch(root: Path, shard: int, incarnation: int, config: RewardConfig) -> subprocess.Popen | None:
     """Start the worker of a shard where `reward.hosts` puts it; None if that is done by hand."""
     worker = worker_command(root, shard, incarnation)
-    host = config.hosts[shard % len(config.hosts)] if config.hosts else "localhost"
+    host = host_of(shard, config)
     if host == "hand":
         return None
     if host == "localhost":
@@ -27,6 +27,11 @@ def launch(root: Path, shard: int, incarnation: int, config: RewardConfig) -> su
         remote = f"cd {shlex.quote(os.getcwd())} && exec {shlex.join(worker)}"
         command = ["ssh", "-oBatchMode=yes", "-oConnectTimeout=10", *config.ssh_options, host, remote]
     return subprocess.Popen(command, stdin=subprocess.DEVNULL)
+
+
+def host_of(shard: int, config: RewardConfig) -> str:
+    """What `reward.hosts` says for the worker of a shard: they take turns."""
+    return config.hosts[shard % len(config.hosts)] if config.hosts else "localhost"
 
 
 def worker_command(root: Path, shard: int, incarnation: int) -> list[str]:

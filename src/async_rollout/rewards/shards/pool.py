@@ -21,7 +21,7 @@ from async_rollout.config.reward import RewardConfig
 from async_rollout.rewards.handle import START_SEC
 from async_rollout.rewards.judge import RewardError
 from async_rollout.rewards.shards import layout
-from async_rollout.rewards.shards.launch import launch
+from async_rollout.rewards.shards.launch import host_of, launch
 from async_rollout.types import Verdict
 
 _LOOK_SEC = 0.02  # between two looks at the directory
@@ -87,9 +87,10 @@ class ShardedRewards:
     def wait_ready(self, timeout: float) -> None:
         """Block until `ready`. Raises RewardError if a worker cannot start or time is up."""
         deadline = time.monotonic() + timeout
-        while not self.ready:
+        while missing := [worker.shard.number for worker in self._workers if not worker.ready]:
             if time.monotonic() > deadline:
-                raise RewardError(f"reward workers were not ready after {timeout:g} s")
+                names = ", ".join(f"reward-{n} ({host_of(n, self._config)})" for n in missing)
+                raise RewardError(f"reward workers were not ready after {timeout:g} s: {names}")
             self._collect()
             time.sleep(_LOOK_SEC)
 
