@@ -1,16 +1,19 @@
 """A run's share of the machine: the GPUs and cores that it keeps to."""
 
+import json
 import os
+from types import SimpleNamespace
 
 import pytest
 
 from async_rollout.cli import main
 from async_rollout.commands import run as command
 from async_rollout.config.errors import ConfigError
+from async_rollout.runners import cell
 from async_rollout.runtime import lease, share
 from async_rollout.runtime.lease import leased
 from async_rollout.runtime.share import own_cores, own_gpus, visible_gpus
-from tiny_cells import cell_config
+from tiny_cells import cell_config, run_tiny
 
 TWO = {"train": {"devices": ["cuda:1"]}, "rollout": {"devices": ["cuda:0"]}}
 ALLOWED = {2, 3, 5, 7}
@@ -69,6 +72,48 @@ def test_fewer_gpus_than_the_run_names_are_an_error_of_the_key(monkeypatch):
     said = r"train\.devices.*needs 2 GPUs, CUDA_VISIBLE_DEVICES=5 has 1"
     with pytest.raises(ConfigError, match=said), own_gpus(cell_config(**TWO)):
         pass
+
+
+@pytest.mark.parametrize("mode", ["sync", "lagged"])
+def test_a_run_of_one_process_takes_one_gpu_whatever_its_number(monkeypatch, mode):
+    """The others that it names are for other modes of its sweep; it is still the run that it was."""
+    run = cell_config(**TWO, mode=mode, k=0)
+    assert run.gpus == 1
+    placed = run.placed()
+    assert (placed.train.devices, placed.rollout.devices) == (["cuda:0"], ["cuda:0"])
+    assert run.train.devices == ["cuda:1"]
+    assert placed.model_copy(update={"train": run.train, "rollout": run.rollout}) == run
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5")
+    with own_gpus(run):
+        assert os.environ["CUDA_VISIBLE_DEVICES"] == "5"
+
+
+def test_a_cell_of_one_process_computes_on_the_gpu_that_it_leased(tmp_path, monkeypatch):
+    """And its directory holds the configuration as it was given."""
+
+    class Seen(Exception):
+        pass
+
+    def runs(loaded, *_):
+        raise Seen(loaded.train.devices)
+
+    monkeypatch.setattr(cell, "import_module", lambda name: SimpleNamespace(run=runs))
+    with pytest.raises(Seen, match=r"\['cuda:0'\]"):
+        run_tiny(cell_config(**TWO, mode="sync", k=0), tmp_path)
+    assert json.loads((tmp_path / "cell/config.json").read_text())["train"]["devices"] == ["cuda:1"]
+
+
+def test_who_trains_on_the_cpu_in_one_process_takes_none():
+    run = cell_config(train={"devices": ["cpu"]}, rollout={"devices": ["cuda:3"]}, mode="sync", k=0)
+    assert run.gpus == 0
+    assert run.placed().rollout.devices == ["cpu"]
+
+
+@pytest.mark.parametrize("mode", ["areal", "async"])
+def test_modes_that_overlap_take_what_they_name(mode):
+    run = cell_config(**TWO, mode=mode)
+    assert run.gpus == 2
+    assert run.placed() is run
 
 
 def test_two_runs_keep_to_cores_of_their_own(machine):

@@ -69,7 +69,9 @@ def _first_line(error: Exception) -> str:
 def _alike(sweep: SweepConfig) -> list[list[RunConfig]]:
     """The runs of each model, prompt, sampling and dataset; those of mode areal last."""
     runs: dict[tuple, list[RunConfig]] = {}
-    for run in sorted((resolve(sweep, cell) for cell in cells(sweep)), key=lambda run: run.mode == "areal"):
+    for run in sorted(
+        (resolve(sweep, cell).placed() for cell in cells(sweep)), key=lambda run: run.mode == "areal"
+    ):
         blocks = (getattr(run, block).model_dump_json() for block in _READ_BY_CHECKS)
         runs.setdefault((run.dataset, *blocks), []).append(run)
     return list(runs.values())

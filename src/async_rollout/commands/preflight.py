@@ -39,7 +39,7 @@ def execute(args: Namespace) -> None:
         directory = model_directory(run)
         if directory is not None:
             run = run.model_copy(update={"model": run.model.model_copy(update={"id": str(directory)})})
-        found |= dict.fromkeys(look(run, now))
+        found |= dict.fromkeys(look(run.placed(), now))
     for finding in found:
         print(finding)
     if failed := sum(finding.level == "fail" for finding in found):

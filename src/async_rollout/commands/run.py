@@ -38,7 +38,7 @@ def execute(args: Namespace) -> None:
         run = run_from_json(args.resolved)
         set_up_environment()
         with own_gpus(run), own_cores(run):
-            look_at_gpus(run)
+            look_at_gpus(run.placed())
             train(run, args.out, args.data)
         return
     _require(args, "config")
@@ -51,7 +51,7 @@ def execute(args: Namespace) -> None:
     set_up_environment()
     set_hub_home(sweep.hub)
     with own_gpus(run):  # of the cores, a run by hand may have all
-        look_at_gpus(run)
+        look_at_gpus(run.placed())
         _prepare(run, out / "data")
         train(run, out, out / "data")
     print(out / SUMMARY_FILE)

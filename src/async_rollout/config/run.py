@@ -107,8 +107,20 @@ class RunConfig(Blocks):
     @property
     def gpus(self) -> int:
         """GPUs that the run has to see: `cuda:1` is the second of those, whatever else is there."""
-        named = [d for d in (*self.train.devices, *self.rollout.devices) if d != "cpu"]
+        placed = self.placed()
+        named = [d for d in (*placed.train.devices, *placed.rollout.devices) if d != "cpu"]
         return max((1 + int(d.partition(":")[2] or 0) for d in named), default=0)
+
+    def placed(self) -> Self:
+        """As it computes: a run of one process on the first GPU of its share, or on the CPU.
+
+        `train.devices` decides by its first entry; the rest is for the other modes of the sweep.
+        """
+        if self.mode in OVERLAPPING:
+            return self
+        one = {"devices": ["cpu" if self.train.devices[0] == "cpu" else "cuda:0"]}
+        blocks = {"train": self.train, "rollout": self.rollout}
+        return self.model_copy(update={name: b.model_copy(update=one) for name, b in blocks.items()})
 
     @property
     def cores(self) -> int:

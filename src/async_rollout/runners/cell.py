@@ -59,7 +59,7 @@ def _attempt(config: RunConfig, out: Path, data: Path, model: Path | None) -> No
     reserve(room := out / ".room", _LAST_WORDS)
     try:
         with stopping.heeded():
-            loaded = with_model(config, model)
+            loaded = with_model(config, model).placed()
             codec = build_codec(loaded)
             tasks = read_splits(data, config.data).train
             prompts = {task.task_id: rendered(codec, task, config.prompt) for task in tasks}
