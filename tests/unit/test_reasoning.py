@@ -1,6 +1,7 @@
 """Tasks of reasoning-gym and their verifiers (extra `reasoning`)."""
 
 import json
+import os
 import sys
 import time
 
@@ -8,7 +9,9 @@ import pytest
 
 from async_rollout.config.data import DataConfig
 from async_rollout.config.reward import RewardConfig
+from async_rollout.rewards.judge import RewardError, build_judge
 from async_rollout.rewards.reasoning import ReasoningJudge, extract
+from async_rollout.rewards.sandbox import landlock
 from async_rollout.tasks.jsonl import read_tasks, task_from_row
 from async_rollout.tasks.prepare import prepare
 from async_rollout.tasks.sources import load_source
@@ -78,6 +81,13 @@ def test_an_answer_is_never_run_where_it_could_do_harm(judge, tmp_path, answer):
     task, _ = one("simple_integration")
     assert not confined(task, f"<answer>{answer.format(path=path)}</answer>").correct
     assert not path.exists()
+
+
+def test_a_kernel_without_landlock_is_named(monkeypatch):
+    monkeypatch.setattr(landlock, "abi", lambda: 0)
+    expected = rf"`reasoning_gym:chain_sum` are not scored here: this kernel \({os.uname().release}\) has no"
+    with pytest.raises(RewardError, match=expected):
+        build_judge(RewardConfig(), ["reasoning_gym:chain_sum"])
 
 
 @pytest.mark.parametrize(

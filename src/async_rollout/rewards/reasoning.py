@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterable
 
 from async_rollout.killable import Crashed, Killable, Overrun
+from async_rollout.rewards.judge import RewardError
 from async_rollout.rewards.sandbox import landlock, namespaces, seccomp, system
 from async_rollout.tasks.boxed import last_boxed
 from async_rollout.tasks.reasoning import entry_of, load
@@ -25,9 +26,18 @@ _ONLY_ARITHMETIC = ("countdown", "puzzle24")
 
 
 class ReasoningJudge:
-    """Scores answers to tasks of some types, each within `timeout_sec`."""
+    """Scores answers to tasks of some types, each within `timeout_sec`.
+
+    Raises RewardError if the kernel has no Landlock.
+    """
 
     def __init__(self, task_types: Iterable[str], timeout_sec: float, *, strict: bool):
+        task_types = sorted(task_types)
+        if not landlock.abi():
+            raise RewardError(
+                f"answers to {', '.join(f'`{t}`' for t in task_types)} are not scored here: this kernel "
+                f"({os.uname().release}) has no Landlock (Linux 5.13) to hold their verifiers off files"
+            )
         self._timeout = timeout_sec
         self._strict = strict
         self._scores = {t: load(t).get_score_answer_fn(t.partition(":")[2]) for t in task_types}
