@@ -49,6 +49,7 @@ def test_cells_are_listed_with_overrides(sweep, capsys):
         (["run"], "CONFIG = None: missing"),
         (["run", "--resolved", "{}"], "--out = None: missing"),
         (["tables", "sweep.yaml", "--dataset", "sorted"], "--dataset = 'sorted'"),
+        (["report", "--sweep", '{"experiment": "tried"}'], "--made-by = None: missing"),
         (["prepare", "gsm8k", "--out", "x", "--from", "absent.jsonl"], "no such file"),
         (["prepare", "sort", "--out", "x", "--block", '{"train_size": 0}'], "train_size = 0: out of range"),
         (["warm-start", "--out", "x", "--block", '{"depth": 3}'], "depth = 3: no such key"),

@@ -12,7 +12,9 @@ from async_rollout.analysis.checks import checks
 from async_rollout.analysis.collect import Gap, collect
 from async_rollout.analysis.standing import standing
 from async_rollout.analysis.tables.failures import failures
-from async_rollout.commands.sweeps import QUIET_SEC, is_at_work
+from async_rollout.commands.sweeps import QUIET_SEC, gathered, is_at_work
+from async_rollout.config.cells import cells
+from async_rollout.config.load import sweep_from_dict
 from async_rollout.config.report import ReportConfig
 from async_rollout.records.files import JsonlWriter
 from async_rollout.records.states import STATES, STATES_FILE, StateLog, StateRow, last_state
@@ -113,3 +115,12 @@ def test_a_sweep_is_under_way_while_a_cell_of_it_is_at_work(tmp_path: Path) -> N
     old = (theirs / STATES_FILE).stat().st_mtime - QUIET_SEC - 1
     os.utime(theirs / STATES_FILE, (old, old))
     assert not is_at_work(theirs)
+
+
+def test_who_knows_that_a_sweep_is_over_is_believed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    sweep = sweep_from_dict({"experiment": "tried", "modes": ["areal"], "staleness_k": [4], "seeds": [0, 1]})
+    killed = cells(sweep)[0]
+    enter(tmp_path / killed.directory("tried"), "running")  # on a node whose job got SIGKILL
+    for over, kinds in ((False, {"running", "queued"}), (True, {"stopped", "missing"})):
+        assert set(failures(gathered(sweep, over=over), ReportConfig())["kind"]) == kinds

@@ -2,14 +2,19 @@
 
 import json
 import re
+import shlex
+import subprocess
 import time
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from snakemake.cli import parse_config
+from snakemake.common.configfile import load_configfile
+from snakemake.utils import update_config
 
 from async_rollout.config.cells import cells, resolve
-from async_rollout.config.load import load_sweep
+from async_rollout.config.load import load_sweep, sweep_from_dict
 from async_rollout.places import model_directory
 
 README = Path(__file__).parents[2] / "README.md"
@@ -157,6 +162,47 @@ def test_a_failed_cell_is_shown_as_missing_and_run_again(make_checkout):
     assert checkout.trained() == [K4]
     table = (checkout.directory / "results/tried/sort/tables/summary_headline.csv").read_text()
     assert "missing" not in table
+
+
+def test_what_a_failed_run_shows_is_made_again_when_its_cell_is_asked_for_no_more(make_checkout):
+    checkout = make_checkout()
+    experiment = checkout.directory / "results/tried"
+    one, new = (*OURS, "--config", "staleness_k=[4]"), K4.replace("-s0", "-s1")
+    checkout.snakemake(*one, "seeds=[0, 1]", "--keep-going", fails=new)
+    assert new in (experiment / "report.html").read_text()
+    assert again(experiment) == [*given(one), "seeds=[0, 1]"]
+    checkout.snakemake(*one, "--", "results/tried/sort/tables/checks.csv")
+    assert (experiment / ".partial").exists(), "that was a success of this file alone"
+    checkout.snakemake(*one)
+    assert not (experiment / ".partial").exists()
+    assert new not in (experiment / "report.html").read_text()
+    assert again(experiment) == given(one)
+    assert checkout.trained() == sorted([K4, CAREFUL_K4, CAREFUL_K4.replace("-s0", "-s1")])
+
+
+def given(arguments):
+    """The report's command where Snakemake got these."""
+    return ["snakemake", "--profile", "profiles/local", *arguments]
+
+
+def again(experiment):
+    """The arguments of the command that makes the results again."""
+    return shlex.split(re.search("^    (snakemake .*)$", (experiment / "INDEX.md").read_text(), re.M)[1])
+
+
+def test_the_command_says_the_overrides_as_snakemake_reads_them(make_checkout):
+    checkout = make_checkout()
+    overrides = ["train.updates=7", "arms.careful.optim.lr=2e-5", "seeds=[0, 1]", "report.k_headline=0"]
+    command = [checkout.directory / "bin/async-rollout", "report", "sweep.yaml", *overrides]
+    subprocess.run(command, cwd=checkout.directory, env=checkout.environment(), check=True)
+    said = again(checkout.directory / "results/tried")
+    begin = given([*OURS, "--config"])
+    assert said[: len(begin)] == begin
+    content = load_configfile(checkout.directory / "sweep.yaml")
+    update_config(content, parse_config(said[len(begin) :]))
+    theirs, ours = sweep_from_dict(content), load_sweep(checkout.directory / "sweep.yaml", overrides)
+    assert theirs.report == ours.report
+    assert [resolve(theirs, c) for c in cells(theirs)] == [resolve(ours, c) for c in cells(ours)]
 
 
 def test_cells_that_run_together_have_gpus_of_their_own(make_checkout, monkeypatch, tmp_path):

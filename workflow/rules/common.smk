@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import shutil
 import sys
 from pathlib import Path
@@ -164,7 +165,8 @@ def fit_for(wildcards):
 
 
 def summaries_of(wildcards):
-    """The summaries of a dataset's cells."""
+    """The summaries of a dataset's cells, for what is made of all of them."""
+    redo_if_partial()
     return [
         f"{EXPERIMENT}/{dataset}/runs/{cell}/summary.json"
         for dataset, cell in RUNS
@@ -198,8 +200,11 @@ def sweep_json(wildcards):
     return json.dumps(seen, sort_keys=True)
 
 
-def made_by(wildcards):
+def made_by():
     """The command that makes the results again, as the report tells it."""
-    given = [os.path.relpath(path) for path in workflow.overwrite_configfiles]
-    files = " ".join(["--configfile", *given]) if given else ""
-    return f"snakemake --profile profiles/local {files}".strip()
+    where = "slurm" if workflow.non_local_exec else "local"
+    files = [os.path.relpath(path) for path in workflow.overwrite_configfiles]
+    overrides = workflow.config_settings.config_args
+    command = ["snakemake", "--profile", f"profiles/{where}"]
+    command += ["--configfile", *files] if files else []
+    return shlex.join([*command, *(["--config", *overrides] if overrides else [])])

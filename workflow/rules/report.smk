@@ -3,12 +3,16 @@ localrules:
     report,
 
 
+TABULATED = every_dataset("tables/{name}", name=table_files())
+DRAWN = every_dataset(
+    "figures/{name}.{ending}", name=FIGURES, ending=["png", "svg", "csv"]
+)
+
+
 rule report:
     input:
-        every_dataset("tables/{name}", name=table_files()),
-        every_dataset(
-            "figures/{name}.{ending}", name=FIGURES, ending=["png", "svg", "csv"]
-        ),
+        TABULATED,
+        DRAWN,
     output:
         html=report(
             REPORT,
@@ -33,8 +37,10 @@ rule report:
         mem_mb=1000,
     params:
         sweep=sweep_json,
-        made_by=made_by,
+        # `threads` is for Snakemake, which then does not take another call for a reason to run again
+        made_by=lambda wildcards, threads: made_by(),
     message:
         "Report of the sweep"
     shell:
-        "async-rollout report --sweep {params.sweep:q} --made-by {params.made_by:q} > {log:q} 2>&1"
+        "async-rollout report --sweep {params.sweep:q} --made-by {params.made_by:q} --over"
+        " > {log:q} 2>&1"

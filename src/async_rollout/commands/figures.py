@@ -27,7 +27,7 @@ def execute(args: Namespace) -> None:
 
     if args.figure not in (None, *FIGURES):
         raise ConfigError([Problem("--figure", args.figure, "no such figure", closest(args.figure, FIGURES))])
-    found = gathered(sweep)
+    found = gathered(sweep, over=args.over)
     for dataset in chosen_datasets(sweep, args.dataset):
         directory = dataset_directory(sweep, dataset) / "figures"
         for name in [args.figure] if args.figure else FIGURES:

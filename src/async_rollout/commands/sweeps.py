@@ -48,6 +48,9 @@ def add_sweep_or_json(parser: ArgumentParser) -> None:
     """CONFIG and its overrides, or the whole sweep as the workflow passes it."""
     add_sweep(parser, required=False)
     parser.add_argument("--sweep", metavar="JSON", help="the sweep itself, instead of CONFIG")
+    parser.add_argument(
+        "--over", action="store_true", help="no cell is at work: one without a summary will not come"
+    )
 
 
 def add_dataset(parser: ArgumentParser) -> None:
@@ -74,14 +77,15 @@ def chosen_datasets(sweep: SweepConfig, name: str | None) -> list[str]:
     return [slugs[name]]
 
 
-def gathered(sweep: SweepConfig) -> "Cells":
-    """The summaries of the sweep's cells, found or not."""
+def gathered(sweep: SweepConfig, *, over: bool) -> "Cells":
+    """The summaries of the sweep's cells, found or not; `over`: no cell is at work, whatever it says."""
     from async_rollout.analysis.collect import collect
     from async_rollout.analysis.plans import Plan
 
     paths = {cell: Path(cell.directory(sweep.experiment)) / SUMMARY_FILE for cell in cells(sweep)}
     plans = {cell: Plan.of(resolve(sweep, cell)) for cell in paths}
-    return collect(paths, plans, under_way=any(is_at_work(path.parent) for path in paths.values()))
+    under_way = not over and any(is_at_work(path.parent) for path in paths.values())
+    return collect(paths, plans, under_way=under_way)
 
 
 def is_at_work(cell: Path) -> bool:

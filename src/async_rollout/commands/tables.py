@@ -23,7 +23,7 @@ def execute(args: Namespace) -> None:
     sweep = sweep_or_json(args)
     from async_rollout.analysis.tables.catalog import write_tables
 
-    found = gathered(sweep)
+    found = gathered(sweep, over=args.over)
     for dataset in chosen_datasets(sweep, args.dataset):
         directory = dataset_directory(sweep, dataset) / "tables"
         write_tables(found.of_dataset(dataset), directory, sweep.report)

@@ -129,14 +129,21 @@ def _parse(text: str, source: str) -> Any:
         raise ConfigError([Problem(source, None, what, "write the values out")], source) from error
 
 
-def _override(content: dict[str, Any], text: str) -> None:
-    """Set one `key.path=value` in place. What follows an arm's name is one dotted key."""
+def split_override(text: str) -> tuple[list[str], str]:
+    """Path and value of one `key.path=value`. What follows an arm's name is one dotted key."""
     dotted, equals, value = text.partition("=")
     path = dotted.strip().split(".")
     if not equals or not all(path):
         raise ConfigError([Problem("override", text, "not an assignment", "write key.path=value")])
     if path[0] == "arms" and len(path) > 2:
         path = [*path[:2], ".".join(path[2:])]
+    return path, value
+
+
+def _override(content: dict[str, Any], text: str) -> None:
+    """Set one `key.path=value` in place."""
+    path, value = split_override(text)
+    dotted = ".".join(path)
     block = content
     for depth, name in enumerate(path[:-1], start=1):
         if block.get(name) is None:
