@@ -28,16 +28,22 @@ class Run:
     out: Path
     log: Path
     mark: str
+    shared: set[str]  # shared memory that was there before it
 
     def children(self) -> set[int]:
         """Process ids of the run's workers and judges, Python's resource tracker left out."""
         children = psutil.Process(self.process.pid).children()
         return {child.pid for child in children if "spawn_main" in " ".join(child.cmdline())}
 
+    def zombies(self) -> list[psutil.Process]:
+        """Children that have ended and that the living controller has not waited for."""
+        children = psutil.Process(self.process.pid).children()
+        return [child for child in children if child.status() == psutil.STATUS_ZOMBIE]
+
     def worker(self, role: str) -> psutil.Process:
-        """By the pid that resources.csv has, which the controller itself wrote."""
-        lines = (self.out / "resources.csv").read_text().splitlines()[1:]
-        return psutil.Process(next(int(line.split(",")[2]) for line in lines if line.split(",")[1] == role))
+        """By the newest pid that resources.csv has, which the controller itself wrote."""
+        rows = [line.split(",") for line in (self.out / "resources.csv").read_text().splitlines()[1:]]
+        return psutil.Process([int(row[2]) for row in rows if row[1] == role][-1])
 
     def reward_worker(self) -> psutil.Process:
         """The child that is in no role."""
@@ -64,7 +70,10 @@ class Run:
         return self.log.read_text()
 
     def left(self) -> list[psutil.Process]:
-        """Living processes, of any parent, that carry the run's mark."""
+        """Living processes, of any parent, that carry the run's mark.
+
+        Those of a dead controller that nobody has waited for are no concern of the run's.
+        """
         return [p for p in psutil.process_iter() if p.pid != self.process.pid and self._has_mark(p)]
 
     def _has_mark(self, process: psutil.Process) -> bool:
@@ -93,6 +102,7 @@ def starting(data: Path, make_directory: Callable[[], Path]) -> Iterator[Callabl
         config = cell_config(train=train, evaluation=evaluation, **blocks)
         mark, log = f"{os.getpid()}-{id(runs)}-{len(runs)}", out.parent / f"log{len(runs)}"
         arguments = ["--resolved", config.model_dump_json(), "--out", str(out), "--data", str(data)]
+        shared = shared_memory()
         with log.open("w") as file:
             process = subprocess.Popen(
                 [sys.executable, "-m", "async_rollout.cli", "run", *arguments],
@@ -101,7 +111,7 @@ def starting(data: Path, make_directory: Callable[[], Path]) -> Iterator[Callabl
                 env=os.environ | {MARK: mark},
                 start_new_session=True,
             )
-        runs.append(Run(process, out, log, mark))
+        runs.append(Run(process, out, log, mark, shared))
         return runs[-1]
 
     yield start
@@ -111,9 +121,17 @@ def starting(data: Path, make_directory: Callable[[], Path]) -> Iterator[Callabl
             run.process.wait()
 
 
+def shared_memory() -> set[str]:
+    """Names in /dev/shm, where the system has one."""
+    return {path.name for path in Path("/dev/shm").glob("*")}
+
+
 def check_the_end(run: Run) -> None:
-    """Nobody is left, nothing claims to be done, checkpoints are sound, and the rows so far can be read."""
+    """Nobody and no shared memory is left, nothing claims to be done, checkpoints are sound, and the rows
+    so far can be read.
+    """
     wait_until(lambda: not run.left(), 10)
+    wait_until(lambda: not shared_memory() - run.shared, 10)
     assert not (run.out / "summary.json").exists()
     assert not [fault for place in checkpoint.checkpoints(run.out) if (fault := checkpoint.damage(place))]
     path = run.out / "metrics.jsonl"

@@ -35,7 +35,7 @@ def start(data, tmp_path_factory):
 def under_way(start):
     """Runs for the tests below, begun together: most of their time is imports that wait for each other."""
     ends = ("rollout-0", "trainer-0", "parameter_service-0", "SIGINT", "SIGTERM", "SIGKILL")
-    return {end: start(supervision={"restarts": 0}) for end in ends}
+    return {end: start(supervision={"restarts": 0}) for end in ends} | {"replaced": start()}
 
 
 @pytest.mark.parametrize("role", ["rollout-0", "trainer-0", "parameter_service-0"])
@@ -83,6 +83,22 @@ def test_a_killed_controller_takes_everyone_with_it(under_way):
     run.wait_for_commits(3)
     run.process.kill()
     run.process.wait()
+    check_the_end(run)
+
+
+def test_who_is_replaced_leaves_no_zombie(under_way):
+    """A rollout worker and a judge: the controller waits for its dead while it goes on."""
+    run = under_way["replaced"]
+    run.wait_for_commits(3)
+    team, dead = run.children(), {run.worker("rollout-0"), run.reward_worker()}
+    for process in dead:
+        process.kill()
+    wait_until(lambda: len(run.children() - team) == len(dead), START_SEC)
+    run.wait_for_commits(run.commits() + 5)
+    assert "rollout-0 (pid" in run.text()
+    assert run.zombies() == []
+    run.process.terminate()
+    assert run.end()[0] == 143
     check_the_end(run)
 
 
@@ -158,16 +174,29 @@ def test_terminated_while_its_trainer_hangs(hanging):
     assert checkpoint.checkpoints(run.out)
 
 
-def test_a_controller_that_is_killed_in_mid_checkpoint_leaves_a_sound_one(start):
+@pytest.mark.parametrize(
+    ("number", "expected"),
+    [
+        (signal.SIGKILL, -signal.SIGKILL),
+        pytest.param(signal.SIGINT, 130, marks=pytest.mark.long),
+        pytest.param(signal.SIGTERM, 143, marks=pytest.mark.long),
+    ],
+)
+def test_a_run_that_is_ended_in_mid_checkpoint_leaves_a_sound_one(start, number, expected):
     """Half a checkpoint is none; nobody is left."""
     run = start(checkpoint={"every": 1})
     run.wait_for_commits(3)
     directory = run.out / "checkpoint"
     wait_until(lambda: [p for p in directory.iterdir() if p.name.startswith(".v")], START_SEC)
-    run.process.kill()
-    run.process.wait()
+    run.process.send_signal(number)
+    code, _ = run.end()
+    assert code == expected
     check_the_end(run)
     assert checkpoint.checkpoints(run.out)
+    if number == signal.SIGTERM:
+        assert checkpoint.checkpoints(run.out)[0].name == f"v{run.commits()}"
+    if number != signal.SIGKILL:
+        assert not list(directory.glob(".v*"))
 
 
 def test_who_is_not_ready_in_time_is_named(start):
@@ -184,7 +213,8 @@ def test_descriptors_stay_flat(start):
     run = start(updates=600)
     run.wait_for_commits(20)
     run.reward_worker().kill()
-    watched = [psutil.Process(run.process.pid), run.worker("trainer-0"), run.worker("rollout-0")]
+    roles = ("trainer-0", "rollout-0", "parameter_service-0")
+    watched = [psutil.Process(run.process.pid), *map(run.worker, roles)]
     descriptors = [[p.num_fds() for p in watched]]
     while run.commits() < 500:
         assert run.process.poll() is None, run.text()
