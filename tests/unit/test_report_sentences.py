@@ -89,7 +89,31 @@ def test_staleness_and_learning_are_counted(tmp_path: Path) -> None:
     assert "16 of 16 evaluated cells ended with a higher held-out pass rate" in said(paths)
     ages = said(paths, chapter="staleness")
     assert "1.19 policy versions old on average over 6 cells, 4 at most (8 optimizer steps); none was" in ages
-    assert "16 of 16 evaluated cells reached the threshold of pass rate" in said(paths, chapter="learning")
+    learning = said(paths, chapter="learning")
+    assert "16 of 16 evaluated cells reached the threshold of pass rate, 0.6; the fastest after" in learning
+
+
+def test_cells_that_never_reached_the_threshold_count_for_the_median(tmp_path: Path) -> None:
+    paths = {}
+    for seed, rates in enumerate([(0.0, 0.7), (0.7, 0.7), (0.0, 0.0), (0.0, 0.7)]):
+        cell = a_cell(seed=seed)
+        points = zip(summary_record(cell)["eval_pass_rate"], (rates[0], *[rates[1]] * 3), strict=True)
+        evals = [point | {"sampled": rate} for point, rate in points]
+        paths[cell] = write_cell(tmp_path, cell, metrics=False, eval_pass_rate=evals)
+    text = said(paths, chapter="learning")
+    assert "3 of 4 evaluated cells" in text
+    assert "the fastest after 0 updates, the median after 20." in text  # of 0, 20, 20 and never
+    lone = {cell: path for cell, path in paths.items() if cell.seed in (1, 2)}
+    assert "the fastest after 0 updates, half of them or more never did." in said(lone, chapter="learning")
+
+
+def test_sync_of_the_base_arm_is_named_where_the_arm_has_none(tmp_path: Path) -> None:
+    cells = [a_cell(mode="sync", k=0), a_cell(mode="sync", k=0, arm="own"), a_cell()]
+    paths = {cell: write_cell(tmp_path, cell) for cell in [*cells, a_cell(arm="own"), a_cell(arm="drain")]}
+    lines = [line for line in said(paths).splitlines() if "Speed" in line]
+    named = ["as sync (of the base arm: sync-grpo-k0-dec1) on" in line for line in lines]
+    assert [("arm drain" in line, "1 core" in line) for line in lines] == [(each, True) for each in named]
+    assert sum(named) == 1
 
 
 def test_a_headline_bound_that_is_not_in_the_sweep_is_said(tmp_path: Path) -> None:

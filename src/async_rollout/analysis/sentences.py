@@ -13,6 +13,7 @@ from async_rollout.analysis.columns import NOT_REACHED
 from async_rollout.analysis.comparisons import algorithms, objectives, with_sync
 from async_rollout.analysis.phrases import estimate_of, listed, number, variant, verdict
 from async_rollout.analysis.statistics import CLAIM_N
+from async_rollout.analysis.tables.headline import DEFAULT_THRESHOLD
 from async_rollout.config.report import ReportConfig
 
 MODE = "areal"
@@ -38,7 +39,7 @@ def sentences(tables: Mapping[str, pd.DataFrame], report: ReportConfig) -> dict[
         "headline": [*_gains(done), *_speeds(tables["speedups"], at, k), *with_sync(done, MODE, k)],
         "throughput": [*_faster(tables["speedups"]), *_paper(tables["throughput_paper_comparison"])],
         "staleness": [*_ages(at, k), *_versus_k0(tables["table2_staleness_vs_pass_rate"]), *objectives(done)],
-        "learning": _thresholds(done),
+        "learning": _thresholds(done, report),
         "algorithms": algorithms(done),
         "failures": failed,
     }
@@ -77,8 +78,16 @@ def _speed(row: Mapping, k: int) -> str:
     other = f" (sync has the {row['baseline_objective']} objective: the schedule is not all that differs)"
     return (
         f"{MODE} with K = {k} on {row['compute']} trained {ratio.mean:.2f} times as many tokens a second as "
-        f"sync on {row['baseline_compute']}, {verdict(ratio, 1.0, '.2f')}{shared}{other * differ}"
+        f"sync{_of_base(row)} on {row['baseline_compute']}, {verdict(ratio, 1.0, '.2f')}{shared}"
+        f"{other * differ}"
     )
+
+
+def _of_base(row: Mapping) -> str:
+    """Says that the arm is compared with the base arm's sync, as the sweep has none of its own."""
+    own = f"sync-{row['algorithm']}-{row['arm']}-k"
+    alike = row["arm"] == "base" or row["baseline"].startswith(own)
+    return "" if alike else f" (of the base arm: {row['baseline']})"
 
 
 def _faster(speedups: pd.DataFrame) -> list[str]:
@@ -90,7 +99,7 @@ def _faster(speedups: pd.DataFrame) -> list[str]:
     counts = [f"{n} {CLAIMED[claim]}" for claim, n in claims.items()]
     said = [
         f"Of {number(len(rows), 'asynchronous combination')} with K above 0, each against sync of its "
-        f"algorithm and arm: {listed(counts)}."
+        f"algorithm and arm (or of the base arm, see column baseline): {listed(counts)}."
     ]
     best = rows.loc[rows["ratio_mean"].idxmax()]
     ratio = estimate_of(best, "ratio")
@@ -151,18 +160,18 @@ def _versus_k0(table: pd.DataFrame) -> list[str]:
     return said
 
 
-def _thresholds(done: pd.DataFrame) -> list[str]:
+def _thresholds(done: pd.DataFrame, report: ReportConfig) -> list[str]:
+    """Who got to the threshold, and when; the median is over all, those that never did included."""
     known = done["updates_to_threshold"].dropna()
     if known.empty:
         return []
-    reached = known[known != NOT_REACHED]
-    when = (
-        f"; the fastest after {int(reached.min())} updates, the median after {reached.median():g}"
-        if len(reached)
-        else ""
-    )
+    threshold = report.pass_threshold.get(done["dataset"].iloc[0], DEFAULT_THRESHOLD)
+    reached, median = known[known != NOT_REACHED], known.median()
+    half = "half of them or more never did" if math.isinf(median) else f"the median after {median:g}"
+    when = f"; the fastest after {int(reached.min())} updates, {half}" if len(reached) else ""
     return [
-        f"{len(reached)} of {number(len(known), 'evaluated cell')} reached the threshold of pass rate{when}."
+        f"{len(reached)} of {number(len(known), 'evaluated cell')} reached the threshold of pass rate, "
+        f"{threshold:g}{when}."
     ]
 
 

@@ -65,14 +65,14 @@ TABLES = {
     "speedups": Entry(
         "speed",
         "Speed against sync",
-        "Trained tokens a second against sync of the same algorithm and arm, paired by seed: geometric mean "
-        "and 95 % interval (Student's t on logarithms; the csv has the bootstrap interval too). The ratio "
-        "compares each on what it computes with, so an asynchronous run with twice the cores has a head "
-        "start; the ratio per unit divides by cores or GPUs. Bound: (G + T) ÷ max(G, T) of the seconds that "
-        "sync spent on generation and training, what overlap alone can give where neither gets slower. "
-        "Overlap: how many of the two were busy at once in the asynchronous cells. Asynchronous runs at "
-        "K = 0 are no baseline. Cells that needed more than one attempt, and pairs from "
-        "different machines, are left out.",
+        "Trained tokens a second against sync of the same algorithm and arm (or of the base arm, see column "
+        "baseline), paired by seed: geometric mean and 95 % interval (Student's t on logarithms; the csv has "
+        "the bootstrap interval too). The ratio compares each on what it computes with, so an asynchronous "
+        "run with twice the cores has a head start; the ratio per unit divides by cores or GPUs. Bound: "
+        "(G + T) ÷ max(G, T) of the seconds that sync spent on generation and training, what overlap alone "
+        "can give where neither gets slower. Overlap: how many of the two were busy at once in the "
+        "asynchronous cells. Asynchronous runs at K = 0 are no baseline. Cells that needed more than one "
+        "attempt, and pairs from different machines, are left out.",
     ),
     "throughput_paper_comparison": Entry(
         "speed",
