@@ -68,7 +68,7 @@ def draw_curve(
             xs[0], [m.mean for m in means], **line, marker=look["marker"], markersize=3.2, linewidth=1.3
         )
         # Where each seed ended, for its link. All in one: each call looks at all that is drawn already.
-        ends = axes.scatter([x[-1] for x in xs], [means[-1].mean] * len(xs), s=40, alpha=0)
+        ends = axes.scatter(*zip(*(curve[-1] for *_, curve in seeds), strict=True), s=40, alpha=0)
         ends.set_urls([links[cell] for cell, *_ in seeds])
     else:
         for (cell, _, curve), x in zip(seeds, xs, strict=True):
