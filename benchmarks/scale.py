@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -24,6 +24,7 @@ from async_rollout.config.load import load_sweep
 from async_rollout.config.run import RunConfig
 from async_rollout.config.sweep import SweepConfig
 from async_rollout.places import dataset_directory, model_directory
+from async_rollout.records.cells import read_metrics
 from async_rollout.records.files import write_json
 from measure import Claim, options, report
 
@@ -91,10 +92,11 @@ def finish(directory: Path, sweep: SweepConfig) -> None:
     run = resolve(sweep, cells(sweep)[0])
     write_json(directory / dataset_directory(sweep, "sort") / "data/manifest.json", {})
     write_json(directory / model_directory(run) / "config.json", {})
+    rows = "".join(json.dumps(asdict(row)) + "\n" for row in read_metrics(PUBLISHED))
     for cell in cells(sweep):
         run, out = resolve(sweep, cell), directory / cell.directory(sweep.experiment)
         write_json(out / "summary.json", _record(template, cell, run))
-        shutil.copy(PUBLISHED / "metrics.jsonl", out)
+        (out / "metrics.jsonl").write_text(rows)
 
 
 def _record(template: dict, cell: Cell, run: RunConfig) -> dict:

@@ -116,6 +116,10 @@ def test_too_large_dead_links_and_local_paths_are_refused(
     monkeypatch.setattr(Path, "cwd", lambda: Path("/home/ann/lab"))
     with pytest.raises(PublishError, match=r"config.json names /home/ann/lab, a path of this machine"):
         publish(experiment, tmp_path / "out", LIMIT)
+    config.write_text('{"model": {"id": "/root/models/mine"}}')
+    monkeypatch.setattr(Path, "home", lambda: Path("/root"))
+    with pytest.raises(PublishError, match=r"config.json names /root, a path of this machine"):
+        publish(experiment, tmp_path / "out", LIMIT)
     config.unlink()
     (experiment / "sort" / "runs" / a_cell(seed=1).id / "config.json").unlink()
     with pytest.raises(PublishError, match=r"report.html links to .*-s1/, which is not in the snapshot"):
@@ -134,3 +138,8 @@ def test_the_command_says_the_size_and_refuses_with_a_fix(
     assert re.search(r"out: \d+\.\d MB", capsys.readouterr().out)
     assert main(["publish", str(tmp_path / "nowhere"), "--out", str(tmp_path / "out")]) == 2
     assert "async-rollout report" in capsys.readouterr().err
+
+
+def test_what_is_published_here_stays_small() -> None:
+    published = Path(__file__).parents[2] / "results" / "published"
+    assert sum(path.stat().st_size for path in published.rglob("*") if path.is_file()) < 30_000_000

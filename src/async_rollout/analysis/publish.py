@@ -93,7 +93,7 @@ def _refuse_dead_links(snapshot: Path) -> None:
 
 
 def _refuse_local_paths(snapshot: Path, files: list[Path]) -> None:
-    here = {str(Path.cwd()).encode(), str(Path.home()).encode()} - {b"/", b"/root"}
+    here = {str(Path.cwd()).encode(), str(Path.home()).encode()} - {b"/"}
     for path in files:
         if path.name == METRICS_FILE:  # numbers only
             continue
