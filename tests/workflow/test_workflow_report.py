@@ -2,12 +2,14 @@
 
 import json
 import re
+import shutil
 import zipfile
 from html import unescape
 from pathlib import Path
 
 import pytest
 
+import async_rollout
 from async_rollout.analysis.figures.catalog import FIGURES
 from async_rollout.analysis.manifest import read_manifest
 from async_rollout.analysis.tables.catalog import TABLES
@@ -68,6 +70,15 @@ def test_the_newest_experiment_is_found_and_all_of_it_listed(finished):
     paths = {file.path for file in read_manifest(results / "latest")}
     assert {f"sort/figures/{name}.svg" for name in FIGURES} <= paths
     assert {f"sort/tables/{name}.csv" for name in TABLES} <= paths
+
+
+def test_another_style_redraws_and_runs_nothing(finished, tmp_path, monkeypatch):
+    shutil.copytree(Path(async_rollout.__file__).parent, tmp_path / "async_rollout")
+    with (tmp_path / "async_rollout/analysis/figures/style.py").open("a") as file:
+        file.write("COLORS = COLORS[::-1]\n")
+    there = finished.environment() | {"PYTHONPATH": f"{tmp_path}:{finished.environment()['PYTHONPATH']}"}
+    monkeypatch.setattr(finished, "environment", lambda: there)
+    assert planned_jobs(finished) == {"figure": len(FIGURES), "report": 1, "all": 1}
 
 
 def test_a_removed_summary_redoes_its_cell_and_what_hangs_on_it(finished):
