@@ -1,6 +1,11 @@
 """Runs that several test files look at; each is made once, when first asked for."""
 
 import pytest
+from hypothesis import settings
+
+# How long an example takes says how busy the machine is.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 
 @pytest.fixture(scope="session")

@@ -148,7 +148,7 @@ class Schedule:
     rejected=st.sampled_from([0.0, 0.0, 0.1, 0.4]),
     seed=st.integers(0, 2**32),
 )
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=600)
 def test_any_schedule(order, groups, staleness, updates, group_size, capacity, rejected, seed):
     """Nothing older than K is handed over, only `completed` drops, it never hangs and nothing is left.
 

@@ -35,7 +35,7 @@ PLAIN = st.recursive(
 
 
 @given(st.lists(PLAIN, min_size=1, max_size=20))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_every_message_arrives_once_and_in_order(messages):
     """Also None and other false values, which are messages like any other."""
     ours, theirs = pair()
@@ -48,7 +48,7 @@ def test_every_message_arrives_once_and_in_order(messages):
 
 
 @given(st.lists(st.binary(max_size=300), min_size=1, max_size=5), st.lists(st.integers(1, 200), min_size=1))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_messages_arrive_in_any_pieces(messages, cuts):
     """The kernel may cut the stream anywhere, also within a length."""
     ours, wire = pair()
