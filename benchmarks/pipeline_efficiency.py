@@ -12,7 +12,9 @@ Two baselines on the same two cores, from phases that are timed apart with the s
 With G and T the seconds of a batch's generation and training on one core and s their speed-up
 on two, asynchrony can gain at most (G/s_G + T/s_T) ÷ max(G, T) over the one, and
 (G + T) ÷ max(G, T) over the other. K = 4, slots = B·G/2, answers of long-tailed lengths,
-lr too small to matter; areal's rate is taken once its pipeline is full.
+lr too small to matter; areal's rate is taken once its pipeline is full. The 20 M model's answers are
+cut at 128 tokens, and it takes longer to train than to generate: against sync-all there is nothing
+to gain on two cores, as its bound says, so that 1.3 times is asked of the other model only.
 """
 
 import os
@@ -120,9 +122,10 @@ def main(arguments: list[str]) -> int:
         claims += [
             Claim(f"{size}: areal over sync-all, share of its bound", middle["share sync-all"], 0.85),
             Claim(f"{size}: areal over sync-split, share of its bound", middle["share sync-split"], 0.85),
-            Claim(f"{size}: areal over sync-all", middle["areal / sync-all"], 1.3),
             Claim(f"{size}: areal over the slower of rollout and trainer alone", middle["efficiency"], 0.9),
         ]
+    tailed = statistics.median(results["0.1 M"]["areal / sync-all"])
+    claims.insert(0, Claim("0.1 M: areal over sync-all", tailed, 1.3))
     return report(settings, claims, results)
 
 
