@@ -3,6 +3,7 @@
 All that drops out is in eval mode for ever, so that two scores of one policy never differ.
 """
 
+import threading
 from pathlib import Path
 from typing import Self
 
@@ -20,6 +21,11 @@ from async_rollout.policy.recompute import recompute_activations
 from async_rollout.policy.sampling import Sampler
 from async_rollout.policy.turns import Turns
 from async_rollout.policy.value import BackboneValue
+
+
+# transformers builds a model under settings of the whole process (default dtype, no initialization, tying):
+# of two threads that load at once, as those of mode `async` do, one finds a tied weight missing.
+_LOADING = threading.Lock()
 
 
 class CausalLMPolicy:
@@ -40,13 +46,14 @@ class CausalLMPolicy:
     def load(cls, config: RunConfig, device: str) -> Self:
         """From a local directory or a hub id. Raises ValueError if weights are missing there."""
         source = config.model
-        model, loading = AutoModelForCausalLM.from_pretrained(
-            source.id,
-            dtype=getattr(torch, source.dtype),
-            attn_implementation=source.attn_implementation,
-            trust_remote_code=source.trust_remote_code,
-            output_loading_info=True,
-        )
+        with _LOADING:
+            model, loading = AutoModelForCausalLM.from_pretrained(
+                source.id,
+                dtype=getattr(torch, source.dtype),
+                attn_implementation=source.attn_implementation,
+                trust_remote_code=source.trust_remote_code,
+                output_loading_info=True,
+            )
         if loading["missing_keys"]:
             missing = ", ".join(sorted(loading["missing_keys"]))
             raise ValueError(f"model.id = {source.id}: no weights for {missing}; they would be random")
