@@ -22,7 +22,6 @@ from async_rollout.policy.sampling import Sampler
 from async_rollout.policy.turns import Turns
 from async_rollout.policy.value import BackboneValue
 
-
 # transformers builds a model under settings of the whole process (default dtype, no initialization, tying):
 # of two threads that load at once, as those of mode `async` do, one finds a tied weight missing.
 _LOADING = threading.Lock()
