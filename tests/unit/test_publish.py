@@ -58,14 +58,19 @@ def test_a_snapshot_holds_what_tables_rest_on_and_no_more(experiment: Path, tmp_
     held = content(out)
     assert size == sum((out / path).stat().st_size for path in held)
     cell = f"sort/runs/{a_cell(seed=0).id}"
-    for name in ("summary.json", "config.json", "metrics.jsonl.xz"):
+    for name in ("summary.json", "metrics.jsonl.xz"):
         assert f"{cell}/{name}" in held
     assert read_metrics(out / cell) == read_metrics(experiment / cell)
     assert f"sort/runs/{a_cell(seed=1).id}/config.json" in held
     assert not [path for path in held if path.endswith(LEFT_OUT) or "checkpoint" in path]
     for path in ("report.html", "INDEX.md", "manifest.json", "sort/tables/speedups.md"):
         assert path in held
-    check_files(out, read_manifest(out))
+    assert not [path for path in held if path.endswith(".svg")]
+    for directory in (out, out / "sort"):
+        listed = read_manifest(directory)
+        assert [file for file in listed if file.path.endswith(".png")]
+        assert not [file for file in listed if file.path.endswith(".svg")]
+        check_files(directory, listed)
 
 
 def test_links_lead_somewhere_within_the_snapshot(experiment: Path, tmp_path: Path) -> None:

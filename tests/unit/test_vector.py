@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from async_rollout.analysis.figures import style
 from async_rollout.analysis.figures.vector import compact
 
+GLYPH = re.compile(r"translate\(([\d.]+) 0\)")
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 
 
@@ -27,7 +28,10 @@ def test_every_element_stays_where_it_was():
     before, after = (list(ElementTree.fromstring(text).iter()) for text in (svg, compact(svg)))
     assert [e.tag for e in before] == [e.tag for e in after]
     for old, new in zip(before, after, strict=True):
-        assert set(old.attrib) - set(new.attrib) <= {"id"}
+        assert set(old.attrib) - set(new.attrib) <= {"id", "transform"}
+        if glyph := GLYPH.fullmatch(old.get("transform", "")):  # a glyph of 1/64 of its size, or finer
+            assert abs(float(new.get("x")) - float(glyph[1])) <= 0.05
+            continue
         for name in {"d", "x", "y", "transform"} & set(old.attrib):
             pairs = zip(NUMBER.findall(old.get(name)), NUMBER.findall(new.get(name)), strict=True)
             assert all(abs(float(a) - float(b)) <= 0.005001 for a, b in pairs)
@@ -46,5 +50,5 @@ def test_what_is_referred_to_is_there_once_and_nothing_else_has_an_id():
 
 def test_it_is_smaller_and_can_be_done_twice():
     svg = drawn()
-    assert len(compact(svg)) < 0.8 * len(svg)
+    assert len(compact(svg)) < 0.75 * len(svg)
     assert compact(compact(svg)) == compact(svg)

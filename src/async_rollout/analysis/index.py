@@ -89,8 +89,8 @@ def _dataset_index(cells: Cells, dataset: str, directory: Path) -> str:
                 f"- **[{name}](tables/{name}.md)** ([csv](tables/{name}.csv)): {_plain(TABLES[name].caption)}"
             )
         for name in figures.get(section, []):
-            others = ", ".join(f"[{end}](figures/{name}.{end})" for end in ("svg", "csv"))
-            lines.append(f"- **[{name}](figures/{name}.png)** ({others}): {_plain(FIGURES[name].caption)}")
+            link = f"**[{name}](figures/{name}.png)** ([csv](figures/{name}.csv))"
+            lines.append(f"- {link}: {_plain(FIGURES[name].caption)}")
     lines += ["", "## Cells", ""]
     urls = cell_links(cells, directory)
     for cell in cells.expected:

@@ -64,6 +64,17 @@ def read_manifest(directory: Path) -> list[Artifact]:
     return files
 
 
+def leave_out(directory: Path, ending: str) -> None:
+    """Take files of this ending out of a manifest; those that stay are listed as they are now."""
+    files = [
+        artifact(directory, file.path, file.kind, file.caption)
+        for file in read_manifest(directory)
+        if not file.path.endswith(ending)
+    ]
+    experiment = json.loads((directory / MANIFEST_FILE).read_text(encoding="utf-8"))["experiment"]
+    write_manifest(directory, experiment, files)
+
+
 def check_files(directory: Path, files: Iterable[Artifact]) -> None:
     """Raise ManifestError if a listed file is missing or has changed since it was listed."""
     for file in files:

@@ -1,7 +1,7 @@
 """A snapshot of an experiment that can be committed: what the tables rest on, and all that was made of it.
 
-Commits' rows are compressed; samples, traces, logs, checkpoints and models stay behind. The same
-experiment gives the same bytes.
+Commits' rows are compressed; samples, traces, logs, checkpoints and models stay behind, and figures as
+SVG, which the report holds. The same experiment gives the same bytes.
 """
 
 import lzma
@@ -12,10 +12,12 @@ import tempfile
 from pathlib import Path
 from urllib.parse import unquote
 
-from async_rollout.analysis.manifest import MANIFEST_FILE, check_files, read_manifest
+from async_rollout.analysis.manifest import MANIFEST_FILE, check_files, leave_out, read_manifest
 from async_rollout.records.cells import METRICS_FILE
 
-OF_A_CELL = ("summary.json", "config.json", METRICS_FILE, "evals.jsonl")
+OF_A_CELL = ("summary.json", METRICS_FILE, "evals.jsonl")
+LEFT_OUT = ".svg"
+CONFIG = "config.json"  # of a cell without summary, which would hold it
 AGAIN = "make the report again: async-rollout report CONFIG"
 _HREF = re.compile(r'\bhref="([^"#:]+)(?:#[^"]*)?"')
 
@@ -49,6 +51,9 @@ def publish(experiment: Path, out: Path, limit: int) -> int:
                 (fresh / f"{path}.xz").write_bytes(packed)
             else:
                 shutil.copyfile(experiment / path, fresh / path)
+        for dataset in fresh.glob(f"*/{MANIFEST_FILE}"):
+            leave_out(dataset.parent, LEFT_OUT)
+        leave_out(fresh, LEFT_OUT)  # lists those of the datasets
         size = sum(path.stat().st_size for path in fresh.rglob("*") if path.is_file())
         if size > limit:
             raise PublishError(
@@ -74,9 +79,10 @@ def _wanted(experiment: Path) -> list[Path]:
     """Files to copy, relative to the experiment: the manifest's, and those of each cell."""
     files = read_manifest(experiment)
     check_files(experiment, files)
-    wanted = {Path(MANIFEST_FILE), *(Path(file.path) for file in files)}
+    wanted = {Path(MANIFEST_FILE), *(Path(file.path) for file in files if not file.path.endswith(LEFT_OUT))}
     for cell in (Path(target) for target in _targets(experiment) if target.endswith("/")):
-        wanted |= {cell / name for name in OF_A_CELL if (experiment / cell / name).is_file()}
+        names = OF_A_CELL if (experiment / cell / OF_A_CELL[0]).is_file() else (CONFIG,)
+        wanted |= {cell / name for name in names if (experiment / cell / name).is_file()}
     return sorted(wanted)
 
 

@@ -51,7 +51,7 @@ def shown(
         title,
         caption,
         anchor,
-        [(ending, quote(f"{cells.slug}/figures/{name}.{ending}")) for ending in ("png", "svg", "csv")],
+        [(ending, quote(f"{cells.slug}/figures/{name}.{ending}")) for ending in ("png", "csv")],
         _inline(svg.read_text(encoding="utf-8"), anchor, directory, base) if inline else None,
         None if inline else _data_uri(png),
         len(frame),

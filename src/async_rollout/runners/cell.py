@@ -12,7 +12,7 @@ from async_rollout.config.axes import MODES
 from async_rollout.config.run import RunConfig
 from async_rollout.policy.prompt import rendered
 from async_rollout.policy.registry import build_codec
-from async_rollout.records.files import reserve, write_json, write_text
+from async_rollout.records.files import reserve, write_json, write_record, write_text
 from async_rollout.runners.attempts import begin_attempt
 from async_rollout.runners.occupancy import occupied
 from async_rollout.runners.summarize import summarize
@@ -71,7 +71,7 @@ def _attempt(config: RunConfig, out: Path, data: Path, model: Path | None) -> No
         shutil.rmtree(out / "trace")
         programs = any(task.task_type == "coding" for task in tasks)
         summary = summarize(config, recorder, outcome, events, attempt, programs=programs)
-        write_json(out / "summary.json", summary.model_dump(mode="json"))
+        write_record(out / "summary.json", summary.model_dump(mode="json"))
         checkpoint.remove(out)
         progress.enter(summary.status)
         if summary.empty_updates == summary.updates:

@@ -9,6 +9,7 @@ import re
 _REFERENCE = re.compile(r'((?:href="#|url\(#))([^")]+)')
 _ID = re.compile(r' id="([^"]*)"')
 _PLACES = re.compile(r'(?<= d=")[^"]*|(?<= [xy]=")[^"]*|(?<=translate\()[^)]*')
+_GLYPH = re.compile(r'(<use xlink:href="#\w+") transform="translate\(([\d.]+) 0\)"/>')  # x moves it as well
 _NUMBER = re.compile(r"-?\d+\.\d+")
 
 
@@ -20,6 +21,7 @@ def compact(svg: str) -> str:
     short = {id: f"i{number}" for number, id in enumerate(used)}
     svg = _ID.sub(lambda found: f' id="{short[found[1]]}"' if found[1] in short else "", svg)
     svg = _REFERENCE.sub(lambda found: found[1] + short[found[2]], svg)
+    svg = _GLYPH.sub(lambda found: f'{found[1]} x="{float(found[2]):.1f}"/>', svg)
     return _PLACES.sub(lambda found: _NUMBER.sub(_rounded, " ".join(found[0].split())), svg)
 
 
