@@ -1,6 +1,7 @@
 """A published snapshot: small, whole, the same each time; what cannot be published leaves it as it was."""
 
 import hashlib
+import json
 import re
 from pathlib import Path
 from urllib.parse import unquote
@@ -61,6 +62,10 @@ def test_a_snapshot_holds_what_tables_rest_on_and_no_more(experiment: Path, tmp_
     for name in ("summary.json", "metrics.jsonl.xz"):
         assert f"{cell}/{name}" in held
     assert read_metrics(out / cell) == read_metrics(experiment / cell)
+    kept, whole = (json.loads((base / cell / "summary.json").read_text()) for base in (out, experiment))
+    events = whole.pop("event_trace")
+    assert kept.pop("event_trace")["left_out"] == events["left_out"] + len(events["seconds"])
+    assert kept == whole
     assert f"sort/runs/{a_cell(seed=1).id}/config.json" in held
     assert not [path for path in held if path.endswith(LEFT_OUT) or "checkpoint" in path]
     for path in ("report.html", "INDEX.md", "manifest.json", "sort/tables/speedups.md"):
@@ -116,7 +121,7 @@ def test_too_large_dead_links_and_local_paths_are_refused(
     before = content(tmp_path / "out")
     with pytest.raises(PublishError, match="MB, more than"):
         publish(experiment, tmp_path / "out", 1000)
-    config = experiment / "sort" / "runs" / a_cell().id / "config.json"
+    config = experiment / "sort" / "runs" / a_cell(seed=1).id / "config.json"
     config.write_text('{"model": {"id": "/home/ann/lab/models/mine"}}')
     monkeypatch.setattr(Path, "cwd", lambda: Path("/home/ann/lab"))
     with pytest.raises(PublishError, match=r"config.json names /home/ann/lab, a path of this machine"):

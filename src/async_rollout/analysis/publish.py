@@ -4,6 +4,7 @@ Commits' rows are compressed; samples, traces, logs, checkpoints and models stay
 SVG, which the report holds. The same experiment gives the same bytes.
 """
 
+import json
 import lzma
 import os
 import re
@@ -14,8 +15,10 @@ from urllib.parse import unquote
 
 from async_rollout.analysis.manifest import MANIFEST_FILE, check_files, leave_out, read_manifest
 from async_rollout.records.cells import METRICS_FILE
+from async_rollout.records.files import write_record
 
-OF_A_CELL = ("summary.json", METRICS_FILE, "evals.jsonl")
+SUMMARY = "summary.json"
+OF_A_CELL = (SUMMARY, METRICS_FILE)
 LEFT_OUT = ".svg"
 CONFIG = "config.json"  # of a cell without summary, which would hold it
 AGAIN = "make the report again: async-rollout report CONFIG"
@@ -46,7 +49,9 @@ def publish(experiment: Path, out: Path, limit: int) -> int:
     try:
         for path in wanted:
             (fresh / path).parent.mkdir(parents=True, exist_ok=True)
-            if path.name == METRICS_FILE:  # else most of a snapshot; an eighth of it so
+            if path.name == SUMMARY:
+                _copy_without_trace(experiment / path, fresh / path)
+            elif path.name == METRICS_FILE:  # else most of a snapshot; an eighth of it so
                 packed = lzma.compress((experiment / path).read_bytes())
                 (fresh / f"{path}.xz").write_bytes(packed)
             else:
@@ -81,9 +86,26 @@ def _wanted(experiment: Path) -> list[Path]:
     check_files(experiment, files)
     wanted = {Path(MANIFEST_FILE), *(Path(file.path) for file in files if not file.path.endswith(LEFT_OUT))}
     for cell in (Path(target) for target in _targets(experiment) if target.endswith("/")):
-        names = OF_A_CELL if (experiment / cell / OF_A_CELL[0]).is_file() else (CONFIG,)
+        names = OF_A_CELL if (experiment / cell / SUMMARY).is_file() else (CONFIG,)
         wanted |= {cell / name for name in names if (experiment / cell / name).is_file()}
     return sorted(wanted)
+
+
+def _copy_without_trace(summary: Path, to: Path) -> None:
+    """The summary with the events of its trace counted as left out; a damaged one as it is."""
+    try:
+        record = json.loads(summary.read_bytes())
+        trace = record["event_trace"]
+        record["event_trace"] = {
+            "seconds": [],
+            "name": [],
+            "role": [],
+            "left_out": trace["left_out"] + len(trace["seconds"]),
+        }
+    except (ValueError, KeyError, TypeError):
+        shutil.copyfile(summary, to)
+    else:
+        write_record(to, record)
 
 
 def _targets(directory: Path) -> list[str]:
