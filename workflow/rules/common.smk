@@ -7,7 +7,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from async_rollout.analysis.figures.catalog import FIGURES
+from async_rollout.analysis.figures.catalog import FIGURES, style_digest
 from async_rollout.commands.environment import ALLOCATOR
 from async_rollout.config.cells import (
     canonical_json,

@@ -1,20 +1,5 @@
-import hashlib
-
-from async_rollout.analysis.figures import __file__ as FIGURES_FILE
-
-
 localrules:
     figure,
-
-
-def style_digest():
-    """Hex digits that change with what figures are drawn by, their captions apart."""
-    files = sorted(Path(FIGURES_FILE).parent.glob("*.py"))
-    drawing = [file.read_bytes() for file in files if file.name != "catalog.py"]
-    return hashlib.sha256(b"\0".join(drawing)).hexdigest()[:12]
-
-
-STYLE = style_digest()
 
 
 # One job a figure: a new caption redraws no other.
@@ -45,7 +30,7 @@ rule figure:
         mem_mb=1000,
     params:
         sweep=sweep_json,
-        style=STYLE,
+        style=style_digest(),
         caption=lambda wildcards: FIGURES[wildcards.figure].caption,
     message:
         "Figure {wildcards.figure} of dataset {wildcards.dataset}"
