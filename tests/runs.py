@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,8 +32,12 @@ class Run:
 
     def children(self) -> set[int]:
         """Process ids of the run's workers and judges, Python's resource tracker left out."""
-        children = psutil.Process(self.process.pid).children()
-        return {child.pid for child in children if "spawn_main" in " ".join(child.cmdline())}
+        found = set()
+        for child in psutil.Process(self.process.pid).children():
+            with suppress(psutil.NoSuchProcess):  # it has ended, waited for or not
+                if "spawn_main" in " ".join(child.cmdline()):
+                    found.add(child.pid)
+        return found
 
     def zombies(self) -> list[psutil.Process]:
         """Children that have ended and that the living controller has not waited for."""

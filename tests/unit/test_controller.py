@@ -82,12 +82,12 @@ def stage(tmp_path):
 
 def test_work_is_sent_in_whole_groups_and_no_more_than_there_is_room_for(stage):
     """Slots for two samples of eight at least G = 4, and one group ahead: two groups."""
-    assert [[r.id for r in w.requests] for w in stage.sent] == [
-        [SampleId(group, i) for i in range(4)] for group in range(2)
-    ]
+    (work,) = stage.sent
+    assert [r.id for r in work.requests] == [SampleId(group, i) for group in range(2) for i in range(4)]
     stage.complete(0)
     stage.dispatch()
-    assert len(stage.sent) == 3
+    _, work = stage.sent
+    assert [r.id for r in work.requests] == [SampleId(2, i) for i in range(4)]
 
 
 def test_a_copy_that_comes_while_the_first_is_judged_is_late(stage):
@@ -171,12 +171,12 @@ def test_a_run_goes_on_with_what_it_had_and_admits_no_burst(tmp_path):
     keeper = Keeper(tmp_path, before.run.checkpoint, Stopping(1.0), tmp_path, state)
     after = Stage(tmp_path, keeper=keeper, version=5, rollout={"slots": 1000})
     assert after.judging == [in_judging], "an answer without a verdict is judged, not drawn again"
-    first, second, *new = [[r.id for r in work.requests] for work in after.sent]
-    assert first == [SampleId(2, 2), SampleId(2, 3)], "what was running goes first"
-    assert second == [SampleId(3, i) for i in range(4)]
-    assert [samples[0].group for samples in new] == list(range(14, 20))
+    (work,) = after.sent
+    running = [SampleId(2, 2), SampleId(2, 3), *(SampleId(3, i) for i in range(4))]
+    new = [SampleId(group, i) for group in range(14, 20) for i in range(4)]
+    assert [r.id for r in work.requests] == running + new, "what was running goes first"
     assert after.recorder.totals.submitted - 10 == 10
-    assert {work.admitted_at for work in after.sent} == {5}
+    assert work.admitted_at == 5
     after.controller._judged(in_judging, PASS)
     for sample in (2, 3):
         after.controller._judged(after.finish(2, sample, version=5), PASS)
@@ -220,5 +220,6 @@ def test_every_waiting_group_may_be_stale(tmp_path):
     stage.controller._hand_over()
     assert stage.recorder.totals.groups == {"stale": 2}
     stage.dispatch()
-    assert [m.admitted_at for m in stage.sent[-2:]] == [7, 7]
+    assert stage.sent[-1].admitted_at == 7
+    assert {request.id.group for request in stage.sent[-1].requests} == {2, 3}
     stage.recorder.close()

@@ -69,7 +69,7 @@ FAULTS = {
         K8[1],
         "config.json is of another run than the summary: seed 2 for 1",
     ),
-    "NaN in the metrics": ("error", K8[2], r"metrics\.jsonl:1: wait_sec is nan"),
+    "NaN in the metrics": ("error", K8[2], r"metrics\.jsonl:1: not JSON \(NaN"),
     "not the config asked for": ("error", LAGGED[1], "made from another config"),
     "wrong lag": ("error", LAGGED[2], "the oldest trained token was 1 versions old, lagged makes it 2"),
     "other code": ("warning", None, r"different software: async_rollout is 0\.0\.9 \(1 cells\)"),

@@ -131,10 +131,10 @@ def test_too_large_dead_links_and_local_paths_are_refused(
     with pytest.raises(PublishError, match=r"config.json names /root, a path of this machine"):
         publish(experiment, tmp_path / "out", LIMIT)
     config.unlink()
-    (experiment / "sort" / "runs" / a_cell(seed=1).id / "config.json").unlink()
     with pytest.raises(PublishError, match=r"report.html links to .*-s1/, which is not in the snapshot"):
         publish(experiment, tmp_path / "out", LIMIT)
-    (config.parent / "summary.json").rename(config.parent / "old.json")
+    summary = experiment / "sort" / "runs" / a_cell().id / "summary.json"
+    summary.rename(summary.with_name("old.json"))
     with pytest.raises(ManifestError, match="not there"):
         publish(experiment, tmp_path / "out", LIMIT)
     assert content(tmp_path / "out") == before

@@ -63,5 +63,5 @@ def test_what_is_not_finite_is_named(tmp_path: Path) -> None:
     rows = [json.loads(line) for line in log.read_text().splitlines()]
     rows[2]["step_sec"] = math.nan
     log.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    with pytest.raises(ValueError, match=r"metrics\.jsonl:3: step_sec is nan"):
+    with pytest.raises(ValueError, match=r"metrics\.jsonl:3: not JSON \(NaN"):
         read_commits(log.parent)
