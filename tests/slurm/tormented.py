@@ -228,11 +228,12 @@ def _disturb(checkout: Checkout, record: Record) -> None:
         "sbatch", "-p", "main", "-w", nodes[alone], "--exclusive", "-o", "/dev/null", "--wrap", "sleep 1"
     )
     record.note(f"{alone}: preempted by a job of a higher partition")
-    # Slurm looks at limits every half minute; its SIGCONT lets go of the cell, which would be done by then.
-    _wait(lambda: checkout.shown(job)["JobState"] != "RUNNING", checkout)
     record.stricken = {"cancelled": first, "timeout": second, "preempted": alone, "node down": alone}
 
-    record.hold(*CELLS)
+    record.hold(first, alone)
+    # Slurm looks at limits every half minute; its SIGCONT lets go of the cell, which would be done by then.
+    _wait(lambda: checkout.shown(job)["JobState"] != "RUNNING", checkout)
+    record.hold(second)
     node = checkout.job(alone).node
     record.release(alone)
     checkout.run("scontrol", "update", f"nodename={node}", "state=down", "reason=test")
