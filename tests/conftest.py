@@ -21,7 +21,11 @@ def areal_cell(tmp_path_factory):
         rollout={"workers": 2, "slots": 8, "min_decode_steps": 2},
     )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(areal, "build_rewards", lambda paths, config, out: UnreliablePool(paths, config))
+        patch.setattr(
+            areal,
+            "build_rewards",
+            lambda paths, config, out: UnreliablePool(paths, config, trace=out / "trace"),
+        )
         return run_tiny(config, tmp_path_factory.mktemp("areal"))
 
 

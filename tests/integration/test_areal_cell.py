@@ -18,6 +18,9 @@ FILES = {
 }  # fmt: skip
 
 
+KINDS = {"controller", "rollout", "trainer", "parameter_service", "reward"}  # of processes
+
+
 @pytest.fixture(scope="module")
 def causal_cell(tmp_path_factory):
     """A transformer, K = 4, and a rollout worker that reloads whenever it can: samples are interrupted."""
@@ -58,8 +61,7 @@ def test_summary(cell):
     assert sum(summary.staleness_histogram.generated.values()) == summary.tokens.generated
     assert summary.staleness_max <= cell.config.k
     assert summary.samples.abandoned == 0
-    assert summary.busy_fraction.keys() >= {"rollout", "trainer", "parameter_service"}
-    assert summary.cpu_seconds.keys() == {"controller", "rollout", "trainer", "parameter_service", "reward"}
+    assert summary.busy_fraction.keys() == summary.cpu_seconds.keys() == KINDS
     assert 0 < sum(summary.cpu_seconds.values()) <= 2 + summary.wall_clock_sec * 5
     assert len(summary.queue_depth_trace.waiting) == updates
 
@@ -90,14 +92,16 @@ def test_trace_and_resources(cell):
     events = json.loads((cell.out / "trace.json").read_text())["traceEvents"]
     roles = {e["args"]["name"] for e in events if e["ph"] == "M"}
     workers = {f"rollout-{i}" for i in range(cell.config.rollout.workers)}
-    assert roles == workers | {"trainer-0", "parameter_service-0"}
+    judges = {f"reward-{i}" for i in range(cell.config.reward.workers)}
+    assert roles == workers | judges | {"trainer-0", "parameter_service-0", "controller-0"}
     trained = [e["args"]["version"] for e in events if e["name"] == "train"]
     assert trained == list(range(cell.config.train.updates))
     assert all(e["dur"] >= 0 for e in events if e["ph"] == "X")
     with (cell.out / "resources.csv").open() as file:
         samples = list(csv.DictReader(file))
-    judges = {f"reward-{i}" for i in range(cell.config.reward.workers)}
-    assert {row["role"] for row in samples} == roles | judges | {"controller-0"}
+    assert {row["role"] for row in samples} == roles
+    answers = sum(e["args"]["answers"] for e in events if e["name"] == "judge")
+    assert answers >= cell.summary["samples"]["trained"]
     assert all(float(row["rss_mb"]) > 1 for row in samples)
 
 

@@ -39,7 +39,9 @@ def test_it_reaches_its_end_within_the_bound_and_learns(cell):
 def test_one_process_plays_every_part(cell):
     summary = cell.summary
     assert summary["cpu_seconds"].keys() == {"async", "reward"}
-    assert summary["busy_fraction"].keys() == {"rollout", "trainer", "parameter_service"}
+    assert summary["busy_fraction"].keys() == {
+        "controller", "rollout", "trainer", "parameter_service", "reward",
+    }  # fmt: skip
     rows = [row.split(",") for row in (cell.out / "resources.csv").read_text().splitlines()[1:]]
     assert {pid for _, role, pid, *_ in rows if role == "async-0"} == {str(os.getpid())}
     assert {role for _, role, *_ in rows} == {"async-0", "reward-0"}

@@ -8,9 +8,9 @@ import pytest
 
 from async_rollout.policy.respond import respond
 from async_rollout.records.cells import read_summary
+from async_rollout.records.events import Events
 from async_rollout.runners import areal, one_process
 from async_rollout.runtime import messages as say
-from async_rollout.runtime.events import Events
 from async_rollout.runtime.examiner import Examiner
 from async_rollout.runtime.recorder import Recorder
 from async_rollout.runtime.rollout_worker import RolloutWorker

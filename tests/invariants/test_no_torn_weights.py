@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from async_rollout.channels import Channel, pair
+from async_rollout.records.events import Events
 from async_rollout.runtime.disk_weights import DiskWeights
-from async_rollout.runtime.events import Events
 from async_rollout.runtime.layout import WeightLayout, lay_out
 from async_rollout.runtime.messages import Announce, GrantRequest, Written
 from async_rollout.runtime.parameter_service import ParameterService

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from async_rollout.records.events import Events
 from async_rollout.runtime import messages as say
-from async_rollout.runtime.events import Events
 from async_rollout.runtime.parameter_service import ParameterService
 from async_rollout.runtime.rollout_worker import RolloutWorker
 from async_rollout.runtime.transfer import Transfer

@@ -3,6 +3,7 @@
 import hashlib
 import math
 import pickle
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -52,6 +53,7 @@ class Stage:
             SimpleNamespace(cpu_seconds=dict),
             keeper or Keeper(out, self.run.checkpoint, Stopping(1.0)),
             SimpleNamespace(version=None, due=lambda version: False),
+            SimpleNamespace(wait=nullcontext),
         )
         self.worker = rollout
         self.dispatch()

@@ -1,10 +1,11 @@
 """Spans of all processes, the Chrome trace made of them, and shares of busy time."""
 
 import json
+import time
 
 import pytest
 
-from async_rollout.runtime.events import Events, busy_fractions, chrome_trace, read_events
+from async_rollout.records.events import Events, Stretches, busy_fractions, chrome_trace, read_events
 
 IDLE = frozenset({"wait"})
 
@@ -58,3 +59,19 @@ def test_busy_shares_are_cut_to_the_run_and_averaged_over_a_kind():
 def test_busy_shares_never_exceed_one():
     events = [span("a-0", "x", 0, 10), span("a-0", "y", 0, 10)]
     assert busy_fractions(events, 0, 10, IDLE) == {"a": 1.0}
+
+
+def test_what_is_done_in_a_pause_is_not_the_runs():
+    events = [span("a-0", "x", 0, 10), span("b-0", "x", 1, 3), span("b-0", "x", 7, 9)]
+    assert busy_fractions(events, 0, 10, IDLE, [(2, 6), (8, 9)]) == {"a": 1.0, "b": 2 / 5}
+
+
+def test_stretches_end_at_waits_that_are_worth_the_name(tmp_path, monkeypatch):
+    now = iter([0, 1, 1.001, 2, 5, 6, 7, 8])  # begun, three waits, closed
+    monkeypatch.setattr(time, "monotonic", lambda: next(now))
+    work = Stretches(Events(tmp_path / "controller-0.jsonl", "controller-0"), "control")
+    for _ in range(3):
+        with work.wait():
+            pass
+    work.close()
+    assert [(e["start"], e["end"]) for e in read_events(tmp_path)] == [(0, 2), (5, 6), (7, 8)]

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 
+from async_rollout.records.events import Events
 from async_rollout.runtime import shared_weights
 from async_rollout.runtime.clock import BUFFERS, Clock
 from async_rollout.runtime.disk_weights import DiskWeights
-from async_rollout.runtime.events import Events
 from async_rollout.runtime.layout import ALIGNMENT, first_non_finite, lay_out
 from async_rollout.runtime.messages import Announce, Granted, GrantRequest, Visible, Written
 from async_rollout.runtime.parameter_service import NonFiniteWeights, ParameterService

@@ -14,4 +14,4 @@ def build_rewards(paths: Sequence[Path], config: RewardConfig, out: Path) -> Rew
     """Not started yet. Both keep the same promises."""
     if config.backend == "file_shards":
         return ShardedRewards(paths, config, out / "reward")
-    return RewardPool(paths, config)
+    return RewardPool(paths, config, trace=out / "trace")

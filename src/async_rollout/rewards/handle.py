@@ -13,8 +13,9 @@ from pathlib import Path
 
 from async_rollout.channels import ChannelClosed, pair
 from async_rollout.config.reward import RewardConfig
+from async_rollout.records.events import Events
 from async_rollout.rewards.judge import RewardError
-from async_rollout.rewards.worker import IDLE, READY, Result, work
+from async_rollout.rewards.worker import FAILED, IDLE, READY, Result, work
 
 _SPAWN = multiprocessing.get_context("spawn")
 START_SEC = 120.0  # to import, to read the tasks and to start what judges them
@@ -31,9 +32,9 @@ class Job:
 
 
 class WorkerHandle:
-    """Spawns a worker; `jobs` are the answers that it holds."""
+    """Spawns a worker; `jobs` are the answers that it holds. When it judged goes into `events`."""
 
-    def __init__(self, paths: Sequence[Path], config: RewardConfig, judge: str):
+    def __init__(self, paths: Sequence[Path], config: RewardConfig, judge: str, events: Events):
         self._in_hand = _SPAWN.RawValue(ctypes.c_int64, IDLE)
         self.channel, theirs = pair()
         arguments = (theirs, self._in_hand, tuple(paths), config, judge)
@@ -43,6 +44,7 @@ class WorkerHandle:
         theirs.close()
         self.ready = False
         self.jobs: dict[int, Job] = {}
+        self._events = events
         self._heard = time.monotonic()
 
     def give(self, jobs: Sequence[Job]) -> None:
@@ -61,10 +63,12 @@ class WorkerHandle:
                 for message in messages:
                     if message == READY:
                         self.ready = True
-                    elif isinstance(message, tuple):
+                    elif message[0] == FAILED:
                         raise RewardError(f"a reward worker could not start:\n{message[1]}")
                     else:
-                        results += message
+                        begun, ended, judged = message
+                        self._events.add("judge", begun, ended, answers=len(judged))
+                        results += judged
         except ChannelClosed:
             return results, False
         return results, True

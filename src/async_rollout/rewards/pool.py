@@ -7,6 +7,7 @@ take it for one. `submit` and `poll` never block.
 """
 
 import math
+import os
 import time
 from collections import deque
 from collections.abc import Hashable, Sequence
@@ -16,6 +17,7 @@ from pathlib import Path
 
 from async_rollout.channels import Channel, ChannelClosed
 from async_rollout.config.reward import RewardConfig
+from async_rollout.records.events import Events
 from async_rollout.rewards.handle import Job, WorkerHandle
 from async_rollout.rewards.judge import RewardError
 from async_rollout.types import Verdict
@@ -25,12 +27,21 @@ JUDGE = "async_rollout.rewards.judge:build_judge"
 
 
 class RewardPool:
-    """Judges answers to the tasks in `paths`. Start it from a thread that lives as long as it does."""
+    """Judges answers to the tasks in `paths`. Start it from a thread that lives as long as it does.
 
-    def __init__(self, paths: Sequence[Path], config: RewardConfig, *, judge: str = JUDGE):
+    When its processes judged goes into the directory `trace`, if one is given.
+    """
+
+    def __init__(
+        self, paths: Sequence[Path], config: RewardConfig, *, judge: str = JUDGE, trace: Path | None = None
+    ):
         self._paths = tuple(paths)
         self._config = config
         self._judge = judge
+        self._events = [
+            Events(trace / f"{role}.jsonl" if trace else Path(os.devnull), role)
+            for role in (f"reward-{place}" for place in range(config.workers))
+        ]
         self._workers: list[WorkerHandle] = []
         self._waiting: deque[Job] = deque()
         self._keys: dict[int, Hashable] = {}  # by ticket, of the answers that have no verdict yet
@@ -42,9 +53,7 @@ class RewardPool:
 
     def start(self) -> None:
         """Spawn the workers; returns at once."""
-        self._workers = [
-            WorkerHandle(self._paths, self._config, self._judge) for _ in range(self._config.workers)
-        ]
+        self._workers = [self._spawn(place) for place in range(self._config.workers)]
 
     @property
     def ready(self) -> bool:
@@ -103,9 +112,11 @@ class RewardPool:
         """Kill the workers; none is left when this returns."""
         while self._workers:
             self._workers.pop().kill()
+        for events in self._events:
+            events.close()
 
-    def _spawn(self) -> WorkerHandle:
-        return WorkerHandle(self._paths, self._config, self._judge)
+    def _spawn(self, place: int) -> WorkerHandle:
+        return WorkerHandle(self._paths, self._config, self._judge, self._events[place])
 
     def _collect(self) -> None:
         for place, worker in enumerate(self._workers):
@@ -143,7 +154,7 @@ class RewardPool:
         worker.kill()
         self.replaced += 1
         self._waiting.extendleft(job for job in reversed(worker.jobs.values()) if job is not suspect)
-        self._workers[place] = self._spawn()
+        self._workers[place] = self._spawn(place)
         if suspect:
             self._failed(suspect, reason)
 

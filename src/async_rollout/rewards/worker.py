@@ -29,6 +29,7 @@ FAILED = "failed"  # (FAILED, traceback): could not start
 
 Answer = tuple[int, str, str]  # ticket, task_id, text
 Result = tuple[int, Verdict | str]  # ticket, verdict or why there is none
+Judged = tuple[float, float, list[Result]]  # since when, until when (time.monotonic()), what
 
 
 def work(
@@ -77,15 +78,15 @@ def _judge_batch(
     function: Judge,
 ) -> None:
     results: list[Result] = []
-    sent = time.monotonic()
+    begun = time.monotonic()
     for ticket, task_id, text in batch:
         now = time.monotonic()
-        if results and now - sent > FLUSH_SEC:
-            channel.send(results)
-            results, sent = [], now
+        if results and now - begun > FLUSH_SEC:
+            channel.send((begun, now, results))
+            results, begun = [], now
         in_hand.value = ticket
         results.append((ticket, _verdict(tasks, function, task_id, text)))
-    channel.send(results)
+    channel.send((begun, time.monotonic(), results))
     channel.drain()
     in_hand.value = IDLE
 

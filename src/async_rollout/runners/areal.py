@@ -13,6 +13,7 @@ from async_rollout.config.run import RunConfig
 from async_rollout.policy.prompt import encode_prompts
 from async_rollout.policy.registry import build_codec
 from async_rollout.policy.room import check_room
+from async_rollout.records.events import Events, Stretches
 from async_rollout.rewards.backend import build_rewards
 from async_rollout.rewards.delayed import held_back
 from async_rollout.runners.outcome import Outcome
@@ -62,6 +63,8 @@ def run(
         spent = keeper.state.cpu_seconds if keeper.state else {}
         resources = ResourceLog(out / "resources.csv", supervisor.pids(), rewards.pids, spent)
         stack.callback(resources.close)
+        work = Stretches(Events(out / "trace" / "controller-0.jsonl", "controller-0"), "control")
+        stack.callback(work.close)
         settle()
         recorder.start()
         progress.enter("running")
@@ -86,10 +89,11 @@ def run(
                 rewards,
                 recorder,
             ),
+            work,
         )
         with keeper.patience():
             controller.run()
-        ended, cpu_seconds, paused = time.monotonic(), resources.cpu_seconds(), recorder.paused
+        ended, cpu_seconds, pauses = time.monotonic(), resources.cpu_seconds(), tuple(recorder.pauses)
         if config.train.save_model:
             controller.save_model()
         progress.enter("evaluating")
@@ -98,7 +102,7 @@ def run(
         evaluated, version = time.monotonic(), store.version
     discard_snapshots(out)
     return Outcome(
-        version, controller.collapsed, created, recorder.started, ended, evaluated, cpu_seconds, paused
+        version, controller.collapsed, created, recorder.started, ended, evaluated, cpu_seconds, pauses
     )
 
 

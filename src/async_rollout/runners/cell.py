@@ -12,12 +12,12 @@ from async_rollout.config.axes import MODES
 from async_rollout.config.run import RunConfig
 from async_rollout.policy.prompt import rendered
 from async_rollout.policy.registry import build_codec
+from async_rollout.records.events import chrome_trace, read_events
 from async_rollout.records.files import reserve, write_json, write_record, write_text
 from async_rollout.runners.attempts import begin_attempt
 from async_rollout.runners.occupancy import occupied
 from async_rollout.runners.summarize import summarize
 from async_rollout.runtime import checkpoint
-from async_rollout.runtime.events import chrome_trace, read_events
 from async_rollout.runtime.failure import last_line, reason_of
 from async_rollout.runtime.keeper import Keeper
 from async_rollout.runtime.process import limit_threads

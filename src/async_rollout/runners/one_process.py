@@ -17,6 +17,7 @@ from async_rollout.policy.prompt import encode_prompts
 from async_rollout.policy.registry import build_policy
 from async_rollout.policy.respond import respond
 from async_rollout.policy.room import check_room
+from async_rollout.records.events import Events
 from async_rollout.rewards.backend import build_rewards
 from async_rollout.rewards.delayed import held_back
 from async_rollout.runners.evaluation import record_evaluation
@@ -24,7 +25,6 @@ from async_rollout.runners.generator import Generator
 from async_rollout.runners.outcome import Outcome
 from async_rollout.runtime.checkpoint import load_training, write_training
 from async_rollout.runtime.collapse import collapsed
-from async_rollout.runtime.events import Events
 from async_rollout.runtime.keeper import Keeper
 from async_rollout.runtime.process import settle
 from async_rollout.runtime.progress import Progress
@@ -195,7 +195,7 @@ def run_in_one_process(
             if config.evaluation.when == "paused":
                 loop.look()
             schedule(loop)
-        ended, cpu_seconds, paused = time.monotonic(), resources.cpu_seconds(), recorder.paused
+        ended, cpu_seconds, pauses = time.monotonic(), resources.cpu_seconds(), tuple(recorder.pauses)
         if config.train.save_model:
             policy.save(out / "model")
         progress.enter("evaluating")
@@ -206,5 +206,5 @@ def run_in_one_process(
         evaluated = time.monotonic()
     discard_snapshots(out)
     return Outcome(
-        loop.version, loop.collapsed, created, recorder.started, ended, evaluated, cpu_seconds, paused
+        loop.version, loop.collapsed, created, recorder.started, ended, evaluated, cpu_seconds, pauses
     )

@@ -14,4 +14,4 @@ class Outcome:
     ended: float  # the last commit was visible
     evaluated: float  # the last evaluation was judged
     cpu_seconds: dict[str, float]  # by role, from `started` to `ended`
-    paused: float  # seconds between `started` and `ended` that were not the run's
+    pauses: tuple[tuple[float, float], ...]  # between `started` and `ended`, when time was not the run's

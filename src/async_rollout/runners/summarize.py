@@ -4,12 +4,12 @@ from collections import Counter
 
 from async_rollout.config.cells import config_hash
 from async_rollout.config.run import RunConfig
+from async_rollout.records.events import busy_fractions
 from async_rollout.records.rows import MetricsRow
 from async_rollout.records.summary import EvalPoint, EventTrace, Flow, QueueTrace, StalenessHistogram, Summary
 from async_rollout.runners import provenance
 from async_rollout.runners.attempts import Attempt
 from async_rollout.runners.outcome import Outcome
-from async_rollout.runtime.events import busy_fractions
 from async_rollout.runtime.recorder import Recorder
 
 IDLE = frozenset({"wait for batch", "evaluate", "snapshot", "checkpoint"})
@@ -71,14 +71,14 @@ def summarize(
         length_mean_generated=tokens.generated / max(1, samples.generated),
         wall_clock_sec=wall,
         setup_wall_clock_sec=recorder.ready - outcome.created,
-        evaluation_wall_clock_sec=outcome.paused + outcome.evaluated - outcome.ended,
+        evaluation_wall_clock_sec=sum(e - b for b, e in outcome.pauses) + outcome.evaluated - outcome.ended,
         lost_sec=attempt.lost_sec,
         attempts=attempt.number,
         trained_tokens_per_sec=tokens.trained / wall,
         generated_tokens_per_sec=tokens.generated / wall,
         updates_per_sec=len(commits) / wall,
         cpu_seconds=outcome.cpu_seconds,
-        busy_fraction=busy_fractions(events, recorder.ready, outcome.ended, IDLE, outcome.paused),
+        busy_fraction=busy_fractions(events, recorder.ready, outcome.ended, IDLE, outcome.pauses),
         staleness_histogram=StalenessHistogram(**histogram),
         staleness_mean=sum(a * n for a, n in ages.items()) / max(1, sum(ages.values())),
         staleness_max=max(ages, default=0),

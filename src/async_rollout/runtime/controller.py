@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from async_rollout.config.run import RunConfig
+from async_rollout.records.events import Stretches
 from async_rollout.rewards.backend import Rewards
 from async_rollout.runtime import messages as say
 from async_rollout.runtime.collapse import collapsed
@@ -56,6 +57,7 @@ class Controller:
         resources: ResourceLog,
         keeper: Keeper,
         examiner: Examiner,
+        work: Stretches,
     ):
         self._run = run
         self._prompts = prompts
@@ -70,6 +72,7 @@ class Controller:
         self._resources = resources
         self._keeper = keeper
         self._examiner = examiner
+        self._work = work
         self._debt = Debt(supervisor, run.supervision)  # of the trainer
         self._replay, self._judging = keeper.state.work if keeper.state else (Replay(), {})
         for key, (_, text) in self._judging.items():
@@ -122,7 +125,8 @@ class Controller:
 
     def _turn(self) -> None:
         """Wait until something happens, and see to it."""
-        self._supervisor.poll(self._rewards.waitables(), min(_POLL_SEC, self._rewards.patience()))
+        with self._work.wait():
+            self._supervisor.poll(self._rewards.waitables(), min(_POLL_SEC, self._rewards.patience()))
         for worker in list(self._supervisor.workers):
             self._listen(worker)
         for key, verdict in self._rewards.poll():

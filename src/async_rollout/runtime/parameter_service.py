@@ -7,7 +7,7 @@ flips. A version is visible to all readers at once or not at all.
 import time
 
 from async_rollout.channels import Channel, poll
-from async_rollout.runtime.events import Events
+from async_rollout.records.events import Events
 from async_rollout.runtime.layout import WeightLayout
 from async_rollout.runtime.messages import (
     Announce,

@@ -18,8 +18,8 @@ from typing import Any
 
 from async_rollout.channels import Channel, ChannelClosed
 from async_rollout.lifeline import die_with_parent
+from async_rollout.records.events import Events
 from async_rollout.runtime import messages as say
-from async_rollout.runtime.events import Events
 from async_rollout.runtime.failure import reason_of
 from async_rollout.runtime.stopping import SIGNALS
 

@@ -55,7 +55,7 @@ class Recorder:
         self.evaluations: list[EvalRow] = []
         self._dropped: Counter = Counter()  # tokens by reason, since the last commit
         self._seconds = 0.0  # on the run's clock when this attempt began
-        self.paused = 0.0  # seconds of this attempt that are not on it
+        self.pauses: list[tuple[float, float]] = []  # of this attempt: they are not on it
         self._stopped: float | None = None  # when the clock was, while it is
         if before is not None:
             self.totals, self._dropped = before.recorder
@@ -73,7 +73,7 @@ class Recorder:
     def seconds(self) -> float:
         """On the run's clock."""
         now = time.monotonic() if self._stopped is None else self._stopped
-        return now - self.started - self.paused
+        return now - self.started - sum(ended - begun for begun, ended in self.pauses)
 
     def stop_clock(self) -> None:
         """What happens from now on takes no time; no harm if the clock has been stopped."""
@@ -82,9 +82,12 @@ class Recorder:
 
     def go_on(self) -> float:
         """The clock goes on; returns for how many seconds it was stopped."""
-        seconds = 0.0 if self._stopped is None else time.monotonic() - self._stopped
-        self.paused, self._stopped = self.paused + seconds, None
-        return seconds
+        if self._stopped is None:
+            return 0.0
+        begun, ended = self._stopped, time.monotonic()
+        self.pauses.append((begun, ended))
+        self._stopped = None
+        return ended - begun
 
     def state(self, version: int, cpu_seconds: dict[str, float], work: Any) -> RunState:
         """For a checkpoint after the commit of `version`: every row until now is on disk."""

@@ -18,8 +18,8 @@ from async_rollout.config.run import RunConfig
 from async_rollout.policy.interface import Policy
 from async_rollout.policy.registry import build_policy
 from async_rollout.policy.respond import respond
+from async_rollout.records.events import Events
 from async_rollout.runtime import messages as say
-from async_rollout.runtime.events import Events
 from async_rollout.runtime.process import settle
 from async_rollout.runtime.snapshots import load_snapshot
 from async_rollout.runtime.transfer import Transfer

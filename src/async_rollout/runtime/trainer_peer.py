@@ -10,8 +10,8 @@ from pathlib import Path
 from async_rollout.channels import Channel
 from async_rollout.learner.learner import Learner
 from async_rollout.learner.ranks import Rendezvous, together
+from async_rollout.records.events import Events
 from async_rollout.runtime import messages as say
-from async_rollout.runtime.events import Events
 from async_rollout.runtime.process import settle
 from async_rollout.runtime.trainer_worker import build_learner
 

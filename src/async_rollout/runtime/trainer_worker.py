@@ -18,9 +18,9 @@ from async_rollout.learner.learner import Learner
 from async_rollout.learner.ranks import ALONE, Ranks, Rendezvous, together
 from async_rollout.policy.interface import Policy
 from async_rollout.policy.registry import build_policy
+from async_rollout.records.events import Events
 from async_rollout.runtime import messages as say
 from async_rollout.runtime.checkpoint import load_training, write_training
-from async_rollout.runtime.events import Events
 from async_rollout.runtime.process import settle
 from async_rollout.runtime.snapshots import is_due, write_snapshot
 from async_rollout.runtime.transfer import Transfer

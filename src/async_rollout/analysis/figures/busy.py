@@ -41,7 +41,7 @@ def busy_fractions(scene: Scene) -> Drawing:
 
 
 def _rank(role: str) -> tuple:
-    order = ("rollout", "trainer", "parameter_service")
+    order = ("rollout", "trainer", "controller", "parameter_service", "reward")
     return order.index(role) if role in order else len(order), role
 
 

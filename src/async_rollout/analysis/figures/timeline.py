@@ -26,6 +26,8 @@ LOOKS = {  # color, hatch
     "reload": (style.COLORS[4], "////"),
     "publish": (style.COLORS[6], ""),
     "check and flip": (style.COLORS[3], ""),
+    "control": ("#777777", ""),
+    "judge": ("#999933", ""),
     "wait for batch": ("#dddddd", ""),
     "snapshot": (style.COLORS[2], "\\\\"),
     "checkpoint": (style.COLORS[7], "xx"),
@@ -105,7 +107,7 @@ def first_part(spans: list[Span]) -> list[Span]:
 
 
 def _rank(role: str) -> tuple:
-    order = ("rollout", "trainer", "parameter_service")
+    order = ("rollout", "trainer", "controller", "parameter_service", "reward")
     kind = role.rpartition("-")[0]
     return order.index(kind) if kind in order else len(order), role
 

@@ -1,16 +1,18 @@
 """Who was busy when: spans that each process appends to a file of its own.
 
 Times are of the machine's monotonic clock, which all processes share. At the end the files
-are merged into one Chrome trace (trace.json, opens in Perfetto).
+are merged into one Chrome trace (trace.json, opens in Perfetto). Imports no torch.
 """
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from async_rollout.records.files import read_jsonl
+
+_SHORT_SEC = 0.002  # a wait that is no break
 
 
 class Events:
@@ -36,6 +38,30 @@ class Events:
     def close(self) -> None:
         """Write out what is buffered."""
         self._file.close()
+
+
+class Stretches:
+    """What a process does between its waits, as spans of one name; a very short wait is part of one."""
+
+    def __init__(self, events: Events, name: str):
+        self._events = events
+        self._name = name
+        self._begun = self._ended = time.monotonic()
+
+    @contextmanager
+    def wait(self) -> Iterator[None]:
+        """The block waits."""
+        self._ended = time.monotonic()
+        yield
+        now = time.monotonic()
+        if now - self._ended > _SHORT_SEC:
+            self._events.add(self._name, self._begun, self._ended)
+            self._begun = now
+
+    def close(self) -> None:
+        """The last one ends, and with it what is written down."""
+        self._events.add(self._name, self._begun, time.monotonic())
+        self._events.close()
 
 
 def read_events(directory: Path) -> list[dict]:
@@ -66,10 +92,13 @@ def chrome_trace(events: list[dict], origin: float) -> dict:
     return {"traceEvents": names + spans, "displayTimeUnit": "ms"}
 
 
+Interval = tuple[float, float]
+
+
 def busy_fractions(
-    events: list[dict], start: float, end: float, idle: frozenset[str], paused: float = 0.0
+    events: list[dict], start: float, end: float, idle: frozenset[str], pauses: Sequence[Interval] = ()
 ) -> dict[str, float]:
-    """Share of [start, end], less `paused` seconds of it, that each role spent in spans that are not `idle`.
+    """Share of [start, end], but for the `pauses` in it, that each role spent in spans that are not `idle`.
 
     Role names are `kind-index`; processes of one kind are averaged.
     """
@@ -79,7 +108,16 @@ def busy_fractions(
         kind = event["role"].rsplit("-", 1)[0]
         processes.setdefault(kind, set()).add(event["role"])
         if event["name"] not in idle:
-            seconds = max(0.0, min(event["end"], end) - max(event["start"], start))
-            busy[kind] = busy.get(kind, 0.0) + seconds
-    wall = max(end - start - paused, 1e-9)
+            span = max(event["start"], start), min(event["end"], end)
+            busy[kind] = busy.get(kind, 0.0) + _outside(span, pauses)
+    wall = max(_outside((start, end), pauses), 1e-9)
     return {kind: min(1.0, busy.get(kind, 0.0) / wall / len(names)) for kind, names in processes.items()}
+
+
+def _outside(span: Interval, pauses: Sequence[Interval]) -> float:
+    """Seconds of the span that lie in none of the pauses, which do not overlap."""
+    return _length(*span) - sum(_length(max(span[0], begun), min(span[1], ended)) for begun, ended in pauses)
+
+
+def _length(begun: float, ended: float) -> float:
+    return max(0.0, ended - begun)
