@@ -50,7 +50,7 @@ def execute(args: Namespace) -> None:
             "reward": verdict.reward,
             "verdict": verdict.verdict,
             "extracted": verdict.extracted,
-            "milliseconds": round((time.perf_counter() - begun) * 1000, 2),
+            "milliseconds": round((time.perf_counter() - begun) * 1000, 3),
         }
         if verdict.compared is not None:
             line["compared"] = verdict.compared
