@@ -6,6 +6,9 @@
 #   bash tests/slurm/start.sh      needs root and the packages munge, slurmctld, slurmd, slurm-client
 #   bash tests/slurm/stop.sh       ends what this started, and removes it
 #
+# SLURM_TEST_ACCOUNTING=1: with accounting (accounting.sh), and squeue forgets a job once it has ended.
+# SLURM_TEST_KILL_WAIT: seconds between a job's SIGTERM and its SIGKILL.
+#
 # Everything lies in $SLURM_TEST_DIR, but for Munge's socket and the links in /etc/slurm, which are
 # never laid over another Slurm's files.
 set -euo pipefail
@@ -13,7 +16,19 @@ set -euo pipefail
 DIR=${SLURM_TEST_DIR:-${TMPDIR:-/tmp}/async-rollout-slurm}
 HOST=$(hostname -s)
 NODES="n1 n2"
-FILES="slurm.conf gres.conf"
+FILES="slurm.conf gres.conf slurmdbd.conf"
+PROGRAMS="munged slurmctld slurmd sbatch"
+PACKAGES="munge slurmctld slurmd slurm-client"
+ACCOUNTING_PORT=16819
+if [ "${SLURM_TEST_ACCOUNTING:-0}" = 1 ]; then
+  PROGRAMS="$PROGRAMS slurmdbd sacctmgr mariadbd mariadb-install-db"
+  PACKAGES="$PACKAGES slurmdbd mariadb-server"
+  STORAGE=accounting_storage/slurmdbd
+  MIN_JOB_AGE=2  # seconds that squeue knows a finished job: from then on only sacct does
+else
+  STORAGE=accounting_storage/none
+  MIN_JOB_AGE=3600  # squeue has to know a finished job until Snakemake has asked for it
+fi
 
 # Exit code 3: not on this machine.
 refuse() { echo "start.sh: $*" >&2; exit 3; }
@@ -22,21 +37,25 @@ runs() { # PIDFILE NAME: pids are used again, so the process must be that daemon
   [ -s "$1" ] && [ "$(cat "/proc/$(cat "$1")/comm" 2> /dev/null)" = "$2" ]
 }
 
-soon() { # CONDITION: within ten seconds
-  for _ in $(seq 100); do eval "$1" > /dev/null 2>&1 && return; sleep 0.1; done
+soon() { # CONDITION: within half a minute
+  for _ in $(seq 300); do eval "$1" > /dev/null 2>&1 && return; sleep 0.1; done
   tail -n 20 "$DIR"/log/* >&2
   echo "start.sh: waited in vain for: $1" >&2
   exit 1
 }
 
 [ "$(id -u)" = 0 ] || refuse "needs root: the daemons start jobs as their users"
-for program in munged slurmctld slurmd sbatch; do
-  command -v $program > /dev/null || refuse "$program is not installed: apt-get install munge slurmctld slurmd slurm-client"
+for program in $PROGRAMS; do
+  command -v "$program" > /dev/null || refuse "$program is not installed: apt-get install $PACKAGES"
 done
 for file in $FILES; do
   [ ! -e "/etc/slurm/$file" ] || [ "$(readlink "/etc/slurm/$file")" = "$DIR/etc/$file" ] \
     || refuse "/etc/slurm/$file belongs to another Slurm"
 done
+if runs "$DIR/run/slurmctld.pid" slurmctld && ! grep -qx "AccountingStorageType=$STORAGE" "$DIR/etc/slurm.conf"; then
+  echo "start.sh: a Slurm that is not on $STORAGE runs here: bash tests/slurm/stop.sh ends it" >&2
+  exit 1
+fi
 mkdir -p /etc/slurm "$DIR"/{etc,gpu,log,run,spool,state}
 chmod 755 "$DIR"
 
@@ -72,7 +91,9 @@ SlurmdLogFile=$DIR/log/slurmd-%n
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
 JobAcctGatherType=jobacct_gather/none
-AccountingStorageType=accounting_storage/none
+AccountingStorageType=$STORAGE
+AccountingStorageHost=localhost
+AccountingStoragePort=$ACCOUNTING_PORT
 MpiDefault=none
 ReturnToService=1
 SlurmdParameters=config_overrides
@@ -85,8 +106,7 @@ GresTypes=gpu
 PreemptType=preempt/partition_prio
 PreemptMode=REQUEUE
 JobRequeue=1
-# squeue has to know a finished job until Snakemake has asked for it
-MinJobAge=3600
+MinJobAge=$MIN_JOB_AGE
 KillWait=${SLURM_TEST_KILL_WAIT:-30}
 CONF
 : > "$DIR/etc/gres.conf"
@@ -104,7 +124,10 @@ cat >> "$DIR/etc/slurm.conf" << CONF
 PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE PriorityTier=2 PreemptMode=OFF
 PartitionName=preemptible Nodes=ALL MaxTime=INFINITE PriorityTier=1 PreemptMode=REQUEUE
 CONF
-for file in $FILES; do ln -sfn "$DIR/etc/$file" "/etc/slurm/$file"; done
+for file in slurm.conf gres.conf; do ln -sfn "$DIR/etc/$file" "/etc/slurm/$file"; done
+
+# shellcheck source=tests/slurm/accounting.sh
+[ $STORAGE = accounting_storage/none ] || . "$(dirname "$0")/accounting.sh"
 
 runs "$DIR/run/slurmctld.pid" slurmctld || slurmctld
 soon "scontrol ping | grep -q 'is UP'"

@@ -18,8 +18,10 @@ end() { # PIDFILE NAME: pids are used again, so the process must be that daemon
 timeout 10 scancel --user "$(id -un)" || true
 for file in "$DIR"/run/slurmd-*.pid; do [ -e "$file" ] && end "$file" slurmd; done
 end "$DIR/run/slurmctld.pid" slurmctld
+end "$DIR/run/slurmdbd.pid" slurmdbd
+end "$DIR/run/mariadbd.pid" mariadbd
 end "$DIR/run/munged.pid" munged
-for file in slurm.conf gres.conf; do
+for file in slurm.conf gres.conf slurmdbd.conf; do
   [ "$(readlink "/etc/slurm/$file")" != "$DIR/etc/$file" ] || rm "/etc/slurm/$file"
 done
 rm -rf "$DIR"

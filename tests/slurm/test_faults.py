@@ -16,7 +16,11 @@ TIMES = {"seconds", "step_sec", "wait_sec"}
 
 @pytest.fixture(scope="module")
 def record(slurm, tmp_path_factory):
-    return torment(Checkout(tmp_path_factory.mktemp("slurm").resolve()))
+    checkout = Checkout(tmp_path_factory.mktemp("slurm").resolve())
+    try:
+        yield torment(checkout)
+    finally:
+        checkout.end_strays()
 
 
 @pytest.fixture(scope="module")

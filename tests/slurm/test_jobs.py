@@ -1,4 +1,4 @@
-"""Jobs of single cells: what they ask for, and that one is followed by another when it is cancelled."""
+"""Jobs that need no fault: what a GPU cell asks for, and cells that share a job."""
 
 import json
 import os
@@ -6,32 +6,9 @@ import re
 import signal
 
 import pytest
-from tormented import EVERY, QUICK, SOON, SYNC, UPDATES, Checkout
+from tormented import QUICK, SOON, SYNC, UPDATES, Checkout
 
 from runs import wait_until
-
-
-def test_a_cancelled_job_is_followed_by_another_that_goes_on(slurm, tmp_path):
-    checkout = Checkout(tmp_path.resolve())
-    only = ("--config", "modes=[sync]", "--until", "run")
-    driver, log = checkout.drive("--configfile", "sweep.yaml", *only, *QUICK)
-    try:
-        wait_until(lambda: checkout.commits(SYNC) > EVERY or driver.poll() is not None, SOON)
-        job = checkout.job(SYNC)
-        asked = checkout.shown(job.id)
-        checkout.run("scancel", job.id)
-        assert driver.wait(SOON) == 0, log.read_text()
-    finally:
-        driver.kill()
-    assert asked["JobName"].startswith("async-rollout_")
-    assert (asked["NumNodes"], asked["NumTasks"], asked["CPUs/Task"]) == ("1", "1", "2")
-    assert (asked["MinMemoryNode"], asked["TimeLimit"], asked["Requeue"]) == ("1000M", "01:00:00", "1")
-    assert (asked["Partition"], asked["Features"]) == ("preemptible", "fast")
-    assert "gpu" not in asked["TRES"]
-    summary = json.loads((checkout.out(SYNC) / "summary.json").read_text())
-    assert (summary["attempts"], summary["updates"]) == (2, UPDATES)
-    assert "goes on from version" in (checkout.out(SYNC) / "stdout.log").read_text()
-    assert [job.state for job in checkout.jobs()] == ["CANCELLED", "COMPLETED"]
 
 
 def test_a_gpu_cell_asks_for_its_gpus_once_on_one_node(slurm, tmp_path):
@@ -40,7 +17,7 @@ def test_a_gpu_cell_asks_for_its_gpus_once_on_one_node(slurm, tmp_path):
     given = "train={devices: [cuda:1], updates: 40}", "rollout={devices: [cuda:0]}"
     asked = "cluster={gpu_model: h100, cpus: 3, account: lab, extra: --hold}"
     driver, log = checkout.drive(
-        "--configfile", "sweep.yaml", "--config", "modes=[areal]", "experiment=gpus", *given, asked
+        "--configfile", "sweep.yaml", "--config", "modes=[areal]", "experiment=gpus", *given, asked, *QUICK
     )
     try:
         wait_until(lambda: "has been submitted" in log.read_text() or driver.poll() is not None, SOON)

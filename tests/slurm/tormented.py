@@ -3,6 +3,7 @@
 What was done and seen is on record; tests look at that, and at what the sweep left behind.
 """
 
+import getpass
 import json
 import os
 import re
@@ -12,8 +13,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+
+import psutil
 
 import async_rollout
 from runs import wait_until
@@ -122,6 +126,28 @@ class Checkout:
         """Rows of its metrics."""
         path = self.out(cell) / "metrics.jsonl"
         return path.read_bytes().count(b"\n") if path.exists() else 0
+
+    def end_strays(self) -> None:
+        """Kill what still runs in it: a node that went down, or a killed driver, may leave cells behind.
+
+        Jobs are cancelled first, lest another begins; where the controller is down, none does.
+        """
+        subprocess.run(["scancel", "--user", getpass.getuser()])
+        wait_until(lambda: not self._kill_processes(), SOON)
+
+    def _kill_processes(self) -> bool:
+        """Whether there were any."""
+        inside = list(filter(self._is_inside, psutil.process_iter()))
+        for process in inside:
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
+        return bool(inside)
+
+    def _is_inside(self, process: psutil.Process) -> bool:
+        try:
+            return Path(process.cwd()).is_relative_to(self.directory)
+        except psutil.Error:
+            return False
 
 
 @dataclass
