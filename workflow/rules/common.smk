@@ -83,6 +83,7 @@ def expected_cells():
 
 onstart:
     use_a_status_command_that_answers()
+    read_states_by_their_first_word()
     cancel_orphans()
     write_expected(Path(EXPERIMENT), expected_cells())
 

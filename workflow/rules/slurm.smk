@@ -104,3 +104,22 @@ def use_a_status_command_that_answers():
     asks = getattr(settings, "status_command", None)
     if asks == "sacct" and not keeps_accounts(slurm("scontrol", "show", "config")):
         settings.status_command = "squeue"
+
+
+def read_states_by_their_first_word():
+    """`sacct` adds who it was, `CANCELLED by 1000`: the plugin knows the word alone, takes such a job
+    for one that runs, and waits for it without end."""
+    if not hasattr(workflow.executor_settings, "status_command"):
+        return
+    import snakemake_executor_plugin_slurm as plugin
+
+    query = plugin.query_job_status
+
+    async def query_first_words(command, logger):
+        states, seconds = await query(command, logger)
+        return (
+            states and {job: state.split()[0] for job, state in states.items()},
+            seconds,
+        )
+
+    plugin.query_job_status = query_first_words
