@@ -8,10 +8,12 @@ SOCKET=$DIR/mysql/socket
 
 if ! runs "$DIR/run/mariadbd.pid" mariadbd; then
   rm -rf "$DIR/mysql"  # what one that was killed left may be half a database
-  install -d -o mysql -g mysql "$DIR/mysql" "$DIR/mysql/data"
-  mariadb-install-db --no-defaults --user=mysql --datadir="$DIR/mysql/data" --skip-test-db \
-    --auth-root-authentication-method=socket > "$DIR/log/mariadb-install-db" 2>&1
-  setsid mariadbd --no-defaults --user=mysql --datadir="$DIR/mysql/data" --socket="$SOCKET" \
+  mkdir -p "$DIR/mysql"
+  # as root, like the other daemons: $DIR may lie where no other user comes
+  mariadb-install-db --no-defaults --user=root --datadir="$DIR/mysql/data" --skip-test-db \
+    --auth-root-authentication-method=socket > "$DIR/log/mariadb-install-db" 2>&1 \
+    || { cat "$DIR/log/mariadb-install-db" >&2; exit 1; }
+  setsid mariadbd --no-defaults --user=root --datadir="$DIR/mysql/data" --socket="$SOCKET" \
     --bind-address=127.0.0.1 --port=$DATABASE_PORT < /dev/null > "$DIR/log/mariadbd" 2>&1 &
   echo $! > "$DIR/run/mariadbd.pid"
 fi
