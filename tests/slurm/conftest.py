@@ -58,9 +58,11 @@ def _running_slurm(programs: tuple[str, ...], **settings: str) -> Iterator[None]
         )
         if started.returncode == UNFIT:
             pytest.skip(started.stderr.strip())
-        assert started.returncode == 0, started.stderr
-        yield
-        _stop()
+        try:
+            assert started.returncode == 0, started.stderr
+            yield
+        finally:
+            _stop()
 
 
 def _stop() -> None:
