@@ -1,6 +1,6 @@
-# Accounting for the Slurm of start.sh, which sources this: a MariaDB of its own, whose data lie in $DIR,
-# and slurmdbd, which keeps there what became of jobs that squeue has long forgotten. Both hear only this
-# machine. Needs the packages slurmdbd and mariadb-server.
+# Accounting for the Slurm of start.sh, which sources this: a MariaDB of its own, whose data lie in $DIR
+# and which hears only this machine, and slurmdbd, which keeps there what became of jobs that squeue has
+# long forgotten. Needs the packages slurmdbd and mariadb-server.
 # shellcheck shell=bash disable=SC2154  # DIR, runs and soon are start.sh's
 
 DATABASE_PORT=13306
