@@ -42,6 +42,7 @@ SWEEP = {
     "data": {"train_size": 64, "eval_size": 16},
     "evaluation": {"every": 100},
     "train": {"updates": 200},
+    "stress": {"commit_sec": 0.02},  # to be seen on the way
 }
 
 
