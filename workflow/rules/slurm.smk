@@ -118,7 +118,7 @@ def read_states_by_their_first_word():
     async def query_first_words(command, logger):
         states, seconds = await query(command, logger)
         return (
-            states and {job: state.split()[0] for job, state in states.items()},
+            states and {job: state.partition(" ")[0] for job, state in states.items()},
             seconds,
         )
 
