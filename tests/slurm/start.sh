@@ -48,6 +48,8 @@ soon() { # CONDITION: within half a minute
 for program in $PROGRAMS; do
   command -v "$program" > /dev/null || refuse "$program is not installed: apt-get install $PACKAGES"
 done
+[ $STORAGE = accounting_storage/none ] || [ -n "$(hostname -I)" ] \
+  || refuse "slurmdbd needs an address of this machine besides the loopback's"
 for file in $FILES; do
   [ ! -e "/etc/slurm/$file" ] || [ "$(readlink "/etc/slurm/$file")" = "$DIR/etc/$file" ] \
     || refuse "/etc/slurm/$file belongs to another Slurm"
