@@ -4,10 +4,10 @@ The same model directory (a random Qwen2), the same prompts, G, limit of length 
 steps, one compute thread a process. One process against one: mode `sync` against GRPOTrainer.
 Two against two: mode `areal` (a rollout worker and a trainer, K = 4) against GRPOTrainer as
 two data-parallel ranks under torchrun. Both draw answers from the same policy, so lengths have
-one distribution, which is geometric and cut at the limit: at 64 tokens most answers are of that
-length, at 256 few are, and whoever pads or waits for the longest pays. The mean length of each is
-printed. TRL has an environment of its own, made on first use below `benchmarks/.peers`. Arms take
-turns; medians.
+one distribution, which is geometric and cut at the limit: at 64 tokens almost half of the answers
+are of that length, at 256 one in fifteen is, and whoever pads or waits for the longest pays. The mean
+length of each is printed. Our micro-batch is a chosen one; TRL has a minibatch's rows in one forward.
+TRL has an environment of its own, made on first use below `benchmarks/.peers`. Arms take turns; medians.
 """
 
 import json
